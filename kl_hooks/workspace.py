@@ -195,6 +195,12 @@ def require_setup(ws: Workspace) -> None:
     raise EnvironmentProblem("kl is not set up here.", place=str(ws.root), hint="Set it up with: kl init")
 
 
+def require_initialized(ws: Workspace) -> None:
+    """EnvironmentProblem where `kl init` has not been run: nobody would know of records that are written there."""
+    if not ws.initialized:
+        raise EnvironmentProblem("kl is not set up here.", place=str(ws.root), hint="Set it up with: kl init")
+
+
 def refuse_linked_folder(root: Path) -> None:
     """UsageProblem where `.kl` is something else than a folder of this repository: a link would lead us out."""
     home = root / ".kl"

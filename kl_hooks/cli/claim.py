@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
 from kl_hooks.cli.options import ABOUT, format_option, top_option
-from kl_hooks.cli.output import echo, echo_json, echo_lines, path_from_root, progress, short, warn, workspace
+from kl_hooks.cli.output import (
+    path_from_root,
+    print_answer,
+    print_list,
+    progress,
+    short,
+    warn,
+    workspace,
+)
 from kl_hooks.errors import UsageProblem
 from kl_hooks.evidence.claims import all_claims, claim_to_dict
 from kl_hooks.model.claim import OLDER_TREE, Claim, Tier, tier_words
@@ -50,10 +59,7 @@ def claim() -> None:
 def add(text: str, about: str, expires: str | None, cited: tuple[str, ...], shape: str) -> None:
     """Assert something. An assertion alone is *assumed*, whoever makes it; what it cites counts while that holds."""
     made = record_claim(workspace(), text, _checked_id(about), cited, expires)
-    if shape == "json":
-        echo_json(claim_to_dict(made))
-        return
-    echo(f"claim {made.id}  {made.tier.word}  {made.text}")
+    print_answer(shape, claim_to_dict(made), [f"claim {made.id}  {made.tier.word}  {made.text}"])
 
 
 @claim.command("list", epilog="Example: kl claim list --tier verified")
@@ -68,20 +74,21 @@ def list_(about: str | None, tier: str | None, everything: bool, limit: int, sha
     with progress("Importing captured runs and commits"):
         claims = list(all_claims(workspace(), warn, about))
     found = [c for c in claims if (everything or c.freshness != "expired") and tier in (None, c.tier.word)]
-    if shape == "json":
-        echo_json(
-            {"schema": "kl.claim.list/1", "claims": [claim_to_dict(c) for c in found[:limit]], "total": len(found)}
-        )
-        return
-    for one in found[:limit]:
-        columns = f"{one.tier.word:<8}  {one.freshness:<12}"
-        stale = one.freshness == OLDER_TREE
-        echo(f"{one.id}  {tier_words(one.tier.word, one.freshness)[0] if stale else columns}  {one.text}")
-    if len(found) > limit:
-        echo(f"… and {len(found) - limit} more: --top {len(found)}")
-    if not found:
-        limited = about or tier
-        echo("no such claim. See: kl claim list" if limited else "no claims yet. A passing test makes one: run pytest.")
+    none = "no such claim. See: kl claim list" if about or tier else _NO_CLAIMS
+    _print_claims(found[:limit], len(found), none, shape)
+
+
+_NO_CLAIMS = "no claims yet. A passing test makes one: run pytest."
+
+
+def _print_claims(found: Sequence[Claim], total: int, none: str, shape: str) -> None:
+    rows = []
+    for one in found:
+        tier = f"{one.tier.word:<8}  {one.freshness:<12}"
+        tier = tier_words(one.tier.word, one.freshness)[0] if one.freshness == OLDER_TREE else tier
+        rows.append(f"{one.id}  {tier}  {one.text}")
+    plain = {"schema": "kl.claim.list/1", "claims": [claim_to_dict(one) for one in found], "total": total}
+    print_list(shape, plain, rows, total, none)
 
 
 @claim.command(epilog="Example: kl claim search utf-8 names")
@@ -91,15 +98,7 @@ def list_(about: str | None, tier: str | None, everything: bool, limit: int, sha
 def search(words: tuple[str, ...], limit: int, shape: str) -> None:
     """Find asserted claims that match any of the WORDS and have not expired, best first."""
     found, total = search_claims(workspace(), list(words), limit)
-    if shape == "json":
-        echo_json({"schema": "kl.claim.list/1", "claims": [claim_to_dict(c) for c in found], "total": total})
-        return
-    for one in found:
-        echo(f"{one.id}  {one.tier.word:<8}  {one.freshness:<12}  {one.text}")
-    if total > len(found):
-        echo(f"… and {total - len(found)} more: --top {total}")
-    if not found:
-        echo(f"no matches for: {one_line(' '.join(words))}")
+    _print_claims(found, total, f"no matches for: {one_line(' '.join(words))}", shape)
 
 
 @claim.command(epilog="Example: kl claim show 3f9a1c2b")
@@ -113,10 +112,7 @@ def show(id: str, shape: str) -> None:
         several = "several claims begin like this; give more digits." if found else "no claim has this id."
         reason = several if digits else "an id is at least 4 hexadecimal digits."
         raise UsageProblem(reason, place=id or "''", hint="See: kl claim list")
-    if shape == "json":
-        echo_json(claim_to_dict(found[0]))
-        return
-    echo_lines(_reason_lines(found[0]))
+    print_answer(shape, claim_to_dict(found[0]), _reason_lines(found[0]))
 
 
 def _reason_lines(claim: Claim) -> list[str]:

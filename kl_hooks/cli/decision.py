@@ -8,8 +8,8 @@ from pathlib import Path
 import click
 
 from kl_hooks.cli.options import format_option
-from kl_hooks.cli.output import counted, echo, echo_json, warn, workspace
-from kl_hooks.cli.record_output import print_record, warn_of_index_problems
+from kl_hooks.cli.output import counted, echo, echo_json, initialized_workspace, print_answer, warn, workspace
+from kl_hooks.cli.record_output import print_record, record_line, warn_of_index_problems
 from kl_hooks.errors import FINDINGS, UsageProblem
 from kl_hooks.evidence.provenance import agent
 from kl_hooks.kinds.catalog import DECISION, TRIGGERS
@@ -20,7 +20,8 @@ from kl_hooks.kinds.decision.importer import import_decisions
 from kl_hooks.kinds.decision.significance import assess_answer
 from kl_hooks.records.query import RecordFilter, get_record, list_records, supersession_chain
 from kl_hooks.records.sync import sync
-from kl_hooks.records.write import create_record, require_setup
+from kl_hooks.records.write import create_record
+from kl_hooks.workspace import require_initialized
 
 _TRIGGER = click.Choice(TRIGGERS, case_sensitive=False)
 
@@ -49,29 +50,23 @@ def record(
     judged = assess_answer(question, answer, trigger.lower(), threshold=least, **ids)
     made = None
     if judged.worth and not dry_run:
-        require_setup(ws)
+        require_initialized(ws)
         name = agent(ws.environ)
         values = {**judged.values, "authority": "agent" if name else "human"}
         made = create_record(ws, DECISION, values, by=f"agent:{name}" if name else "")
     percent = judged.significance.percent
-    if shape == "json":
-        reasons = [{"points": points, "for": why} for points, why in judged.significance.reasons]
-        verdict = {"significant": judged.worth, "significance": percent, "threshold": least, "reasons": reasons}
-        echo_json(
-            {
-                "schema": "kl.decision.judged/1",
-                **verdict,
-                "id": made.id if made else "",
-                "title": judged.values["title"],
-            }
-        )
-        return
-    word = "at least" if judged.worth else "below"
-    echo(f"{percent} % ({word} the threshold of {least} %)" + ("" if judged.worth else ": not recorded."))
-    for points, why in judged.significance.reasons:
-        echo(f"  {points:+4}  {why}")
-    if made:
-        echo(f"{made.id}  {made.status}  {made.title}\n    {made.path}")
+    plain = {
+        "schema": "kl.decision.judged/1", "significant": judged.worth, "significance": percent, "threshold": least,
+        "reasons": [{"points": points, "for": why} for points, why in judged.significance.reasons],
+        "id": made.id if made else "", "title": judged.values["title"],
+    }  # fmt: skip
+    word = (
+        f"at least the threshold of {least} %)" if judged.worth else f"below the threshold of {least} %): not recorded."
+    )
+    lines = [f"{percent} % ({word}"]
+    lines += [f"  {points:+4}  {why}" for points, why in judged.significance.reasons]
+    lines += [record_line(made)] if made else []
+    print_answer(shape, plain, lines)
 
 
 @click.command(epilog="Example: kl decision discover --write")
@@ -85,26 +80,21 @@ def discover(write: bool, threshold: int, shape: str) -> None:
 
     What was proposed before is not proposed again, accepted or not. Nothing is written without --write.
     """
-    ws = workspace()
-    if write:
-        require_setup(ws)
+    ws = initialized_workspace() if write else workspace()
     found, known = run(ws, threshold)
     made = record_proposals(ws, found) if write else []
-    if shape == "json":
-        ids = [one.id for one in made] or [""] * len(found)
-        rows = [{**asdict(one), "id": i} for one, i in zip(found, ids, strict=True)]
-        echo_json({"schema": "kl.decision.discover/1", "proposals": rows, "known": known, "wrote": write})
-        return
-    for number, one in enumerate(found):
-        head = f"{made[number].id}  " if made else ""
-        echo(f"{head}{one.confidence:>3} %  {one.title}")
-        for line in one.evidence:
-            echo(f"         {line}")
-    if known:
+    ids = [one.id for one in made] or [""] * len(found)
+    plain = [{**asdict(one), "id": i} for one, i in zip(found, ids, strict=True)]
+    rows = []
+    for i, one in zip(ids, found, strict=True):
+        rows += [f"{i}  {one.confidence:>3} %  {one.title}".lstrip(), *(f"         {line}" for line in one.evidence)]
+    print_answer(
+        shape, {"schema": "kl.decision.discover/1", "proposals": plain, "known": known, "wrote": write},
+        rows or ["nothing that no record states already."],
+    )  # fmt: skip
+    if known and shape == "text":
         warn(f"{counted(known, 'decision')} omitted: proposed before.")
-    if not found:
-        echo("nothing that no record states already.")
-    elif not write:
+    if found and not write and shape == "text":
         warn("nothing was written. To keep them as proposals: kl decision discover --write")
 
 
@@ -131,10 +121,8 @@ def supersede(old: str, new: str, shape: str) -> None:
     warn_of_index_problems()
     waits = ws.kinds[first.kind].is_pending(second.status)
     line = [second, first] if waits else supersession_chain(ws, first)
-    if shape == "json":
-        echo_json({"schema": "kl.record.chain/1", "chain": [{"id": one.id, "status": one.status} for one in line]})
-    else:
-        echo(" ← ".join(f"{one.id} ({one.status})" for one in line))
+    plain = {"schema": "kl.record.chain/1", "chain": [{"id": one.id, "status": one.status} for one in line]}
+    print_answer(shape, plain, [" ← ".join(f"{one.id} ({one.status})" for one in line)])
     if waits:
         warn(f"{first.id} stays in force until {second.id} is accepted: kl decision accept {second.id}")
 
@@ -151,14 +139,13 @@ def renumber(file: str, shape: str) -> None:
     from kl_hooks.kinds.decision.renumber import renumber as run
 
     done = run(workspace(), file)
-    if shape == "json":
-        places = {"changed": [str(one) for one in done.changed], "unsure": [str(one) for one in done.unsure]}
-        echo_json({"schema": "kl.decision.renumber/1", "old": done.old, "new": done.new, "path": done.path, **places})
-        return
-    echo(f"{done.old} is now {done.new}\n    {done.path}")
-    for place in done.changed:
-        echo(f"    changed: {place}")
-    for place in done.unsure:
+    plain = {
+        "schema": "kl.decision.renumber/1", "old": done.old, "new": done.new, "path": done.path,
+        "changed": [str(one) for one in done.changed], "unsure": [str(one) for one in done.unsure],
+    }  # fmt: skip
+    lines = [f"{done.old} is now {done.new}\n    {done.path}", *(f"    changed: {place}" for place in done.changed)]
+    print_answer(shape, plain, lines)
+    for place in done.unsure if shape == "text" else ():
         warn(f"{place}: names {done.old}; change it by hand if {done.new} is meant.")
 
 
@@ -177,8 +164,7 @@ def import_(paths: tuple[Path, ...], form: str, dry_run: bool, as_json: bool) ->
     A number that is free here stays; references to each other become ids; what has no field of ours stays in the
     text. All of them are imported, or none. A file that was imported before is not imported again.
     """
-    ws = workspace()
-    require_setup(ws)
+    ws = initialized_workspace()
     done = import_decisions(ws, paths, form, dry_run=dry_run, agent=agent(ws.environ) or "")
     for remark in done.remarks:
         warn(remark)
@@ -187,15 +173,8 @@ def import_(paths: tuple[Path, ...], form: str, dry_run: bool, as_json: bool) ->
     if as_json:
         made = [{"id": i, "title": title, "path": path} for i, title, path in done.made]
         known = [{"id": i, "path": path} for i, path in done.existing]
-        echo_json(
-            {
-                "schema": "kl.decision.import/1",
-                "dry_run": dry_run,
-                "made": made,
-                "known": known,
-                "left": list(done.skipped),
-            }
-        )
+        left = list(done.skipped)
+        echo_json({"schema": "kl.decision.import/1", "dry_run": dry_run, "made": made, "known": known, "left": left})
         return 0
     for identifier, title, path in done.made:
         echo(f"{identifier}  {title}   ({path})")

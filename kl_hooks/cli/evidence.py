@@ -14,7 +14,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kl_hooks.cli.options import format_option, top_option
-from kl_hooks.cli.output import counted, echo, echo_json, echo_lines, progress, short, warn, workspace
+from kl_hooks.cli.output import (
+    counted,
+    echo,
+    print_answer,
+    print_list,
+    progress,
+    short,
+    warn,
+    workspace,
+)
 from kl_hooks.errors import UsageProblem
 from kl_hooks.evidence.ingestion import Snapshot, SyncResult, snapshot, sync_evidence
 from kl_hooks.evidence.ledger import Entry
@@ -194,9 +203,8 @@ def _print_known(ws: Workspace, db: Database, given: str, shape: str) -> bool:
     about = _path_from_root(ws.root, given)
     known = history_of(ws, db, about)
     trees = worktree_state(ws.repo).trees
-    if known and shape == "json":
-        echo_json(_known_to_dict(about, known, trees))
-    echo_lines(_known_lines(known, trees) if shape == "text" else ())
+    if known:
+        print_answer(shape, _known_to_dict(about, known, trees), _known_lines(known, trees))
     return bool(known)
 
 
@@ -297,18 +305,13 @@ def list_(limit: int, source: str | None, everything: bool, shape: str) -> None:
 
     with open_store(workspace()) as db:
         entries, total, hidden = list_receipts(db, limit, source, everything=everything) if db else ([], 0, 0)
-    if shape == "json":
-        receipts = [e.receipt.to_dict() for e in entries]
-        echo_json({"schema": "kl.evidence.list/1", "receipts": receipts, "total": total, "hidden": hidden})
-        return
-    for entry in entries:
-        echo(receipt_line(entry))
-    if not entries and not hidden:
-        nothing = "no evidence yet. Run your tests with pytest, or a command with: kl run -- COMMAND"
-        echo(f"no evidence of source {one_line(repr(source))}. See: kl evidence list" if source else nothing)
-    if total > len(entries):
-        echo(f"… and {total - len(entries)} more: --top {total}")
-    if hidden:
+    plain = {"schema": "kl.evidence.list/1", "receipts": [one.receipt.to_dict() for one in entries], "total": total,
+             "hidden": hidden}  # fmt: skip
+    none = "no evidence yet. Run your tests with pytest, or a command with: kl run -- COMMAND"
+    if source:
+        none = f"no evidence of source {one_line(repr(source))}. See: kl evidence list"
+    print_list(shape, plain, [receipt_line(one) for one in entries], total or hidden, none)
+    if hidden and shape == "text":
         echo(f"{counted(hidden, 'run')} without tests (--collect-only, usage errors) not shown: --all")
 
 
@@ -329,9 +332,7 @@ def show(id: str, shape: str) -> None:
             if _print_known(ws, db, id, shape):
                 return
             raise
-    if shape == "json":
-        echo_json(entry.receipt.to_dict())
-    echo_lines(_receipt_lines(entry) if shape == "text" else ())
+    print_answer(shape, entry.receipt.to_dict(), _receipt_lines(entry))
 
 
 @evidence.command("import", epilog="Example: kl evidence import junit report.xml --tree $(git rev-parse 'HEAD^{tree}')")
@@ -386,9 +387,7 @@ def verify(shape: str) -> int:
     with open_store(ws) as db:
         done = audit(db, marks)
     events = accepted(ws)
-    if shape == "json":
-        echo_json(_audit_to_dict(done, events))
-    echo_lines(_audit_lines(done, events) if shape == "text" else ())
+    print_answer(shape, _audit_to_dict(done, events), _audit_lines(done, events))
     return 1 if done.problems else 0
 
 
@@ -409,12 +408,8 @@ def accept(reason: str, shape: str) -> int:
     if name := agent(ws.environ):
         raise UsageProblem("only a person accepts a store that lost receipts.", place=f"agent:{name}")
     lost = accept_loss(ws, reason.strip())
-    if shape == "json":
-        echo_json({"schema": "kl.evidence.accept/1", "accepted": [one.to_dict() for one in lost]})
-    for one in lost if shape == "text" else ():
-        echo(f"accepted: {one}")
-    if not lost and shape == "text":
-        echo("nothing to accept: no receipts are missing.")
+    rows = [f"accepted: {one}" for one in lost] or ["nothing to accept: no receipts are missing."]
+    print_answer(shape, {"schema": "kl.evidence.accept/1", "accepted": [one.to_dict() for one in lost]}, rows)
     return 0
 
 

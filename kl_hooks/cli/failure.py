@@ -7,12 +7,11 @@ from typing import Any
 import click
 
 from kl_hooks.cli.kind_commands import sign_record
-from kl_hooks.cli.options import Option, format_option
-from kl_hooks.cli.output import echo, echo_json, echo_lines, workspace
+from kl_hooks.cli.options import Option, format_option, given
+from kl_hooks.cli.output import echo, echo_json, initialized_workspace, print_answer, workspace
 from kl_hooks.cli.record_output import record_lines, warn_of_index_problems, warn_of_proposal
 from kl_hooks.kinds.failure import occurrences, record_failure, times_phrase
 from kl_hooks.records.query import get_record, record_to_dict, supersession_chain
-from kl_hooks.records.write import require_setup
 
 
 @click.command(
@@ -43,19 +42,13 @@ def record(approach: str, shape: str, **options: Any) -> None:
 
     Packages of context warn of it where it fits the task.
     """
-    ws = workspace()
-    require_setup(ws)
+    ws = initialized_workspace()
     raw: dict[str, Any] = {"approach": " ".join(approach.split())}
-    raw |= {n: list(v) if isinstance(v, tuple) else v for n, v in options.items() if v not in (None, "", ())}
+    raw |= given(options)
     by = sign_record(ws, raw)
     made, how_often = record_failure(ws, raw, by)
     if shape == "json":
-        plain = {
-            "occurrence_count": how_often.total,
-            "first_occurred": how_often.first,
-            "last_occurred": how_often.last,
-        }
-        echo_json(record_to_dict(ws, made) | plain)
+        echo_json(record_to_dict(ws, made) | _counts(how_often))
         return
     echo(f"{made.id}  {made.status}  {made.title}   (happened {times_phrase(how_often.total)})\n    {made.path}")
     warn_of_proposal(made)
@@ -72,15 +65,11 @@ def show(id: str, shape: str) -> None:
     record = get_record(ws, id, "failure")
     how_often = occurrences(ws, record)
     warn_of_index_problems()
-    if shape == "json":
-        plain = {
-            "occurrence_count": how_often.total,
-            "first_occurred": how_often.first,
-            "last_occurred": how_often.last,
-        }
-        echo_json(record_to_dict(ws, record) | plain)
-        return
     head, *rest = record_lines(ws, record, supersession_chain(ws, record))
-    echo(head)
-    echo(f"{'happened':<13} {times_phrase(how_often.total)}, first {how_often.first[:10]}, last {how_often.last[:10]}")
-    echo_lines(rest)
+    times = f"{times_phrase(how_often.total)}, first {how_often.first[:10]}, last {how_often.last[:10]}"
+    print_answer(shape, record_to_dict(ws, record) | _counts(how_often), [head, f"{'happened':<13} {times}", *rest])
+
+
+def _counts(how_often: Any) -> dict[str, Any]:
+    names = {"occurrence_count": "total", "first_occurred": "first", "last_occurred": "last"}
+    return {name: getattr(how_often, field) for name, field in names.items()}

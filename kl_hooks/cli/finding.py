@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING
 import click
 
 from kl_hooks.cli.options import format_option
-from kl_hooks.cli.output import counted, echo, echo_json, warn, workspace
+from kl_hooks.cli.output import counted, initialized_workspace, print_answer, warn
 from kl_hooks.errors import KlError
 from kl_hooks.evidence.sources.transcript import read_transcript
 from kl_hooks.kinds.finding import MAX_HOOK_BYTES, Call, record_findings
 from kl_hooks.model.text import one_line
-from kl_hooks.records.write import require_setup
 
 if TYPE_CHECKING:
     from kl_hooks.kinds.finding import RecordedFindings
@@ -34,8 +33,7 @@ def add(from_agent: bool, strict: bool, shape: str) -> None:
     if sys.stdin is not None and sys.stdin.isatty():
         warn("waiting for the JSON of an agent hook, which is to be typed or pasted here; Ctrl-D ends it.")
     try:
-        ws = workspace()
-        require_setup(ws)
+        ws = initialized_workspace()
         # one byte more than allowed, so that what is too long is refused and not cut
         stored = record_findings(ws, [Call.from_hook(sys.stdin.buffer.read(MAX_HOOK_BYTES + 1))])
     except (KlError, OSError) as problem:
@@ -43,10 +41,7 @@ def add(from_agent: bool, strict: bool, shape: str) -> None:
             raise
         warn(f"no finding stored: {problem}")
         return
-    if shape == "json":
-        echo_json(stored.to_dict())
-    else:
-        _print_stored(stored, quiet=True)
+    print_answer(shape, stored.to_dict(), _new_lines(stored))
 
 
 @click.command("import", epilog="Example: kl finding import ~/.claude/projects/shop/3f9a1c2b.jsonl")
@@ -58,23 +53,17 @@ def import_(transcript: Path, agent: str, shape: str) -> None:
 
     Each is tied to the files as they are now, so import it while they are as the agent left them.
     """
-    ws = workspace()
-    require_setup(ws)
+    ws = initialized_workspace()
     read = read_transcript(transcript)
     stored = record_findings(ws, Call.in_transcript(read, agent))
     if read.bad:
         warn(f"{counted(read.bad, 'line')} could not be read, and were omitted.")
-    if shape == "json":
-        echo_json(stored.to_dict())
-    else:
-        _print_stored(stored)
+    end = f"{counted(len(stored.new), 'finding')} new, {len(stored.existing)} known already."
+    print_answer(shape, stored.to_dict(), [*_new_lines(stored), end])
 
 
-def _print_stored(stored: RecordedFindings, *, quiet: bool = False) -> None:
-    """Print what was stored, a line each; with `quiet` only what is new."""
-    for one in stored.new:
-        echo(
-            f"{one.id}  {one.text('kind'):<12} {one_line(one.text('entity'), 60)}: {one_line(one.text('finding'), 120)}"
-        )
-    if not quiet:
-        echo(f"{counted(len(stored.new), 'finding')} new, {len(stored.existing)} known already.")
+def _new_lines(stored: RecordedFindings) -> list[str]:
+    return [
+        f"{one.id}  {one.text('kind'):<12} {one_line(one.text('entity'), 60)}: {one_line(one.text('finding'), 120)}"
+        for one in stored.new
+    ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from kl_hooks.cli.options import format_option
-from kl_hooks.cli.output import echo, echo_json, workspace
+from kl_hooks.cli.output import print_answer, workspace
 from kl_hooks.cli.record_output import warn_of_index_problems
 from kl_hooks.kinds.gate import DO_NOT_ADJUST, Gate, fitting_gates
 from kl_hooks.records.query import record_to_dict
@@ -20,18 +20,9 @@ def for_(task_type: str, complexity: int, shape: str) -> None:
     ws = workspace()
     found = fitting_gates(ws, task_type, complexity)
     warn_of_index_problems()
-    if shape == "json":
-        rows = [record_to_dict(ws, one) for one in found]
-        echo_json(
-            {
-                "schema": "kl.gate.for/1",
-                "type": task_type,
-                "complexity": complexity,
-                "gates": rows,
-                "note": DO_NOT_ADJUST,
-            }
-        )
-        return
-    for one in found:
-        echo(Gate(one).line())
-    echo(f"Gates hold for the whole session: {DO_NOT_ADJUST}." if found else f"no gate covers complexity {complexity}.")
+    plain = {
+        "schema": "kl.gate.for/1", "type": task_type, "complexity": complexity,
+        "gates": [record_to_dict(ws, one) for one in found], "note": DO_NOT_ADJUST,
+    }  # fmt: skip
+    end = f"Gates hold for the whole session: {DO_NOT_ADJUST}." if found else f"no gate covers complexity {complexity}."
+    print_answer(shape, plain, [*(Gate(one).line() for one in found), end])

@@ -10,7 +10,7 @@ from typing import Any, Final
 import click
 
 from kl_hooks.cli.options import format_option
-from kl_hooks.cli.output import echo, echo_json, warn, workspace
+from kl_hooks.cli.output import print_answer, warn, workspace
 from kl_hooks.errors import CLEAN, FINDINGS, EnvironmentProblem, UsageProblem
 from kl_hooks.git.hooks import HookState, hook_content, runs_legacy_hook
 from kl_hooks.git.repository import Repository
@@ -112,12 +112,12 @@ def _row(name: str, path: object, key: str, word: str, reason: str) -> dict[str,
 
 def _print_rows(verb: str, rows: list[dict[str, Any]], shape: str) -> int:
     """Prints the rows; the exit code is 1 where something asked for was not done."""
-    if shape == "json":
-        echo_json({"schema": f"kl.hooks.{verb}/1", "hooks": rows})
-    else:
-        for row in rows:
-            word = row.get("action") or row["state"]
-            echo(f"{word:<10} {row['path']}" + (f"\n           {row['reason']}" if row["reason"] else ""))
-        if not rows:
-            warn("no git hook of kl is here.")
+    lines = [
+        f"{row.get('action') or row['state']:<10} {row['path']}"
+        + (f"\n           {row['reason']}" if row["reason"] else "")
+        for row in rows
+    ]
+    print_answer(shape, {"schema": f"kl.hooks.{verb}/1", "hooks": rows}, lines)
+    if not rows and shape == "text":
+        warn("no git hook of kl is here.")
     return FINDINGS if any(row.get("action") in _NOT_DONE for row in rows) else CLEAN

@@ -11,7 +11,7 @@ import click
 
 from kl_hooks.cli.kind_commands import sign_record
 from kl_hooks.cli.options import Option, format_option
-from kl_hooks.cli.output import counted, echo, echo_json, warn, workspace
+from kl_hooks.cli.output import counted, echo, echo_json, initialized_workspace, warn
 from kl_hooks.cli.record_output import warn_of_proposal
 from kl_hooks.config.yaml import MapNode, NodeReader, TextNode, load_yaml
 from kl_hooks.errors import INTERRUPTED, KlError, UsageProblem
@@ -31,7 +31,7 @@ from kl_hooks.kinds.interview import (
 from kl_hooks.model.problem import Problems
 from kl_hooks.model.text import safe_text
 from kl_hooks.records.query import RecordFilter, list_records
-from kl_hooks.records.write import create_record, require_setup
+from kl_hooks.records.write import create_record
 from kl_hooks.store.files import read_small
 
 if TYPE_CHECKING:
@@ -65,8 +65,7 @@ def interview(focus: str | None, most: int, answers: str | None, mode: str | Non
 
     Without a terminal and without --answers the open questions are listed.
     """
-    ws = workspace()
-    require_setup(ws)
+    ws = initialized_workspace()
     keeper = _Answers(ws, mode or "", task)
     asked = keeper.questions(focus or "", most)
     if answers:

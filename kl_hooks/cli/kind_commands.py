@@ -13,7 +13,15 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from kl_hooks.cli.options import F, about_option, format_option, top_option, topic_option
-from kl_hooks.cli.output import confirm, counted, echo, echo_json, echo_lines, warn, workspace
+from kl_hooks.cli.output import (
+    confirm,
+    counted,
+    initialized_workspace,
+    print_answer,
+    print_list,
+    warn,
+    workspace,
+)
 from kl_hooks.cli.record_output import (
     print_deleted,
     print_record,
@@ -180,10 +188,9 @@ def _with_options(found: Problems, *, editor: bool) -> Problems:
 
 def make_record(kind: Kind, raw: dict[str, Any], options: dict[str, Any]) -> None:
     """Make a record of the given options, in the editor if asked for, and print where it is."""
-    from kl_hooks.records.write import create_record, require_setup, superseded_ids
+    from kl_hooks.records.write import create_record, superseded_ids
 
-    ws = workspace()
-    require_setup(ws)
+    ws = initialized_workspace()
     by = sign_record(ws, raw, agent=bool(options.get("agent")))
     if raw.get("supersedes"):
         raw["supersedes"] = superseded_ids(ws, kind, raw["supersedes"])
@@ -359,13 +366,9 @@ def _list(kind: Kind) -> click.Command:
                 else list_and_count(ws, wanted, limit)
             )
         warn_of_index_problems()
-        _print_list(kind, found, total, shape)
-        if not found and shape == "text":
-            echo(
-                f"no {kind.plural} yet. Make one: kl {kind.name} {_FIRST_CALLS.get(kind.name, 'new --edit')}"
-                if wanted == RecordFilter((kind.name,))
-                else f"no {kind.name} fits."
-            )
+        first = f"no {kind.plural} yet. Make one: kl {kind.name} {_FIRST_CALLS.get(kind.name, 'new --edit')}"
+        none = first if wanted == RecordFilter((kind.name,)) else f"no {kind.name} fits."
+        _print_list(kind, found, total, none, shape)
 
     list_.help = f"The {kind.plural}: {kind.purpose[:1].lower()}{kind.purpose[1:]}"
     return list_
@@ -398,9 +401,8 @@ def _search(kind: Kind) -> click.Command:
             some = _with_topic(kind, found.records, topic)
             found = found._replace(records=some[:limit], total=len(some))
         warn_of_index_problems()
-        _print_list(kind, with_stale_status(ws, found.records), found.total, shape)
-        if not found.records and shape == "text":
-            echo(f"no matches in {kind.plural} for: {one_line(' '.join(words))}")
+        none = f"no matches in {kind.plural} for: {one_line(' '.join(words))}"
+        _print_list(kind, with_stale_status(ws, found.records), found.total, none, shape)
         warn_of_omitted(found.omitted)
 
     search_.help = f"Find {kind.plural} in force that match any of the WORDS, best first."
@@ -419,14 +421,11 @@ def _show(kind: Kind) -> click.Command:
         (record,) = with_stale_status(ws, [get_record(ws, id, kind.name)])
         line, why = supersession_chain(ws, record), stale_reasons(ws, [record]).get(record.id, "")
         warn_of_index_problems()
-        if shape == "json":
-            echo_json(record_to_dict(ws, record) | {"chain": [one.id for one in line], "stale": why})
-            return
-        echo_lines(record_lines(ws, record, line))
+        lines = [*record_lines(ws, record, line)]
         for one in proposed_successors(ws, record):
-            echo(f"\n{one.id} ({one.status}) would take its place: kl {kind.name} accept {one.id}")
-        if why:
-            echo(f"\nIt is outdated: {why}.")
+            lines.append(f"\n{one.id} ({one.status}) would take its place: kl {kind.name} accept {one.id}")
+        lines += [f"\nIt is outdated: {why}."] if why else []
+        print_answer(shape, record_to_dict(ws, record) | {"chain": [one.id for one in line], "stale": why}, lines)
 
     show.help = f"One {kind.name}, whole: its text, its status, what took its place."
     return show
@@ -440,14 +439,10 @@ def _history(kind: Kind) -> click.Command:
     def history(id: str, shape: str) -> None:
         ws = workspace()
         found = past_versions(ws, get_record(ws, id, kind.name))
-        if shape == "json":
-            rows = [{"version": v.name, "at": v.at, "how": v.how, "values": v.values} for v in found]
-            echo_json({"schema": "kl.record.history/2", "id": id, "versions": rows})
-            return
-        for one in found:
-            echo(f"{one.name:<10}  {one.at[:19]}  {one.how}")
-        if not found:
-            echo("nothing to show: it was never changed, and is not committed yet.")
+        plain = [{"version": v.name, "at": v.at, "how": v.how, "values": v.values} for v in found]
+        rows = [f"{one.name:<10}  {one.at[:19]}  {one.how}" for one in found]
+        none = "nothing to show: it was never changed, and is not committed yet."
+        print_list(shape, {"schema": "kl.record.history/2", "id": id, "versions": plain}, rows, len(rows), none)
 
     history.help = f"Earlier versions of {_with_article(kind.name)}: commits of its file, and before it was one."
     return history
@@ -488,15 +483,11 @@ def _current_records(ws: Workspace, kind: Kind, wanted: RecordFilter, limit: int
     return found[:limit], len(found)
 
 
-def _print_list(kind: Kind, found: list[Record], total: int, shape: str) -> None:
+def _print_list(kind: Kind, found: list[Record], total: int, none: str, shape: str) -> None:
     ws = workspace()
-    if shape == "json":
-        plain = [record_to_dict(ws, record, whole=False) for record in found]
-        echo_json({"schema": "kl.record.list/1", "kind": kind.name, "records": plain, "total": total})
-        return
-    echo_lines(record_rows(ws, found))
-    if total > len(found):
-        warn(f"these are the first {len(found)} of {f'{total} {kind.plural}'}; more with --top.")
+    plain = [record_to_dict(ws, record, whole=False) for record in found]
+    whole = {"schema": "kl.record.list/1", "kind": kind.name, "records": plain, "total": total}
+    print_list(shape, whole, record_rows(ws, found), total, none)
 
 
 def _with_article(noun: str) -> str:

@@ -20,15 +20,18 @@ from kl_hooks.cli.output import (
     confirm,
     counted,
     echo,
-    echo_json,
     echo_lines,
+    initialized_workspace,
     path_from_root,
+    print_answer,
+    print_list,
     warn,
     workspace,
 )
 from kl_hooks.cli.record_output import (
     print_record,
     print_steps,
+    record_line,
     record_lines,
     record_rows,
     records_by_status,
@@ -129,20 +132,11 @@ def list_(
     found = with_stale_status(ws, found)
     warn_of_index_problems()
     warn_of_unreadable_records(ws)
-    if shape == "json":
-        plain = [record_to_dict(ws, record, whole=False) for record in found]
-        echo_json({"schema": "kl.knowledge.list/1", "records": plain, "total": total})
-        return
-    echo_lines(record_rows(ws, found, of_kind=True))
-    if total > len(found):
-        warn(f"these are the first {len(found)} of {counted(total, 'record')}; more with --top.")
-    if not found:
-        asked = kinds or statuses or tag or about or topic
-        echo(
-            "nothing of that is known."
-            if asked
-            else "nothing is known yet. Begin with: kl seed, or kl decision new --edit"
-        )
+    plain = [record_to_dict(ws, record, whole=False) for record in found]
+    begin = "nothing is known yet. Begin with: kl seed, or kl decision new --edit"
+    none = "nothing of that is known." if kinds or statuses or tag or about or topic else begin
+    rows = record_rows(ws, found, of_kind=True)
+    print_list(shape, {"schema": "kl.knowledge.list/1", "records": plain, "total": total}, rows, total, none)
 
 
 def _refuse_unknown_kinds(kinds: tuple[str, ...]) -> None:
@@ -165,10 +159,8 @@ def show(id: str, shape: str) -> None:
     record = get_record(ws, id)
     line = supersession_chain(ws, record)
     warn_of_index_problems()
-    if shape == "json":
-        echo_json(record_to_dict(ws, record) | {"chain": [one.id for one in line]})
-        return
-    echo_lines(record_lines(ws, record, line))
+    plain = record_to_dict(ws, record) | {"chain": [one.id for one in line]}
+    print_answer(shape, plain, record_lines(ws, record, line))
 
 
 @click.command(epilog="Example: kl knowledge search utf-8 names")
@@ -209,29 +201,18 @@ def search(
     warn_of_omitted(omitted)
     warn_of_unreadable_records(ws)
     order = [one.id if isinstance(one, Record) else one.hit.id for one in found]
-    if shape == "json":
-        known = [record_to_dict(ws, record, whole=False) for record in records]
-        sections = [section_to_dict(one, words) for one in pages]
-        echo_json(
-            {
-                "schema": "kl.knowledge.search/1", "records": known, "pages": sections, "order": order, "total": total,
-                "not_in_force": omitted, "claims": [claim_to_dict(one) for one in claims], "claims_total": matching,
-            }
-        )  # fmt: skip
-        return
+    plain = {
+        "schema": "kl.knowledge.search/1", "records": [record_to_dict(ws, record, whole=False) for record in records],
+        "pages": [section_to_dict(one, words) for one in pages], "order": order, "total": total,
+        "not_in_force": omitted, "claims": [claim_to_dict(one) for one in claims], "claims_total": matching,
+    }  # fmt: skip
     lines = dict(zip((one.id for one in records), record_rows(ws, records, of_kind=True), strict=True))
     wide = max((len(one.kind) for one in records), default=0)
     for one in pages:
         lines[one.hit.id] = f"{PAGE_KIND:<{wide}}  {one.hit.path}:{one.hit.line}  {one_line(one.hit.title, 120)}"
-    for identifier in order:
-        echo(lines[identifier])
-    for claim in claims:
-        echo(f"claim  {claim.id}  {claim.tier.word}  {one_line(claim.text, 120)}")
-    given, matching = len(found) + len(claims), total + matching
-    if matching > given:
-        warn(f"these are the first {given} of {matching} matches; more with --top.")
-    if not found and not claims:
-        echo(f"no matches for: {one_line(' '.join(words))}")
+    rows = [lines[identifier] for identifier in order]
+    rows += [f"claim  {claim.id}  {claim.tier.word}  {one_line(claim.text, 120)}" for claim in claims]
+    print_list(shape, plain, rows, total + matching, f"no matches for: {one_line(' '.join(words))}")
 
 
 @click.command(epilog="Example: kl knowledge status --format json")
@@ -244,16 +225,13 @@ def status(shape: str) -> None:
     numbers = waiting_for_a_person(ws, counts)
     warn_of_index_problems()
     warn_of_unreadable_records(ws)
-    if shape == "json":
-        echo_json({"schema": "kl.knowledge.status/1", "kinds": counts, "waiting": numbers})
-        return
-    for kind, some in counts.items():
-        total = sum(some.values())
-        echo(f"{kind:<10} {total:>5}   " + ", ".join(f"{number} {name}" for name, number in sorted(some.items())))
-    for line in waiting_lines(ws, numbers):
-        echo(f"waiting for a person: {line}")
-    if not counts:
-        echo('nothing is known yet. Begin with: kl decision new --edit, or kl memory add "…"')
+    lines = [
+        f"{kind:<10} {sum(some.values()):>5}   {_numbers(dict(sorted(some.items())))}" for kind, some in counts.items()
+    ]
+    lines += [f"waiting for a person: {line}" for line in waiting_lines(ws, numbers)]
+    none = 'nothing is known yet. Begin with: kl decision new --edit, or kl memory add "…"'
+    plain = {"schema": "kl.knowledge.status/1", "kinds": counts, "waiting": numbers}
+    print_answer(shape, plain, lines if counts else [*lines, none])
 
 
 _USES = ("injected", "opened", "reinforced", "outcome")
@@ -291,16 +269,15 @@ def stats(shape: str) -> None:
                 "topics": dict(sorted(topics.items())),
             }  # fmt: skip
     uses = {name: used[name] for name in _USES}
-    if shape == "json":
-        echo_json({"schema": "kl.knowledge.stats/1", "records": len(records), "kinds": kinds, "uses": uses})
-        return
+    lines = []
     for name, row in kinds.items():
-        echo(f"{name:<10} {row['records']:>5}   {_numbers(row['statuses'])}; {_numbers(row['authorities'])}")
+        lines.append(f"{name:<10} {row['records']:>5}   {_numbers(row['statuses'])}; {_numbers(row['authorities'])}")
         more = {key: row[key] for key in ("files", "archived", "expired", "seeded") if row[key]}
-        for line in (more, row["topics"]):
-            if line:
-                echo(f"{'':<18} {_numbers(line)}")
-    echo(f"{counted(len(records), 'record')}; {_numbers(uses)}.")
+        lines += [f"{'':<18} {_numbers(line)}" for line in (more, row["topics"]) if line]
+    lines.append(f"{counted(len(records), 'record')}; {_numbers(uses)}.")
+    print_answer(
+        shape, {"schema": "kl.knowledge.stats/1", "records": len(records), "kinds": kinds, "uses": uses}, lines
+    )
 
 
 def _numbers(counts: dict[str, int]) -> str:
@@ -314,18 +291,15 @@ def _print_places(
     from kl_hooks.records.page_search import page_line_to_dict, page_to_dict
 
     warn_of_index_problems()
-    if shape == "json":
-        rows = [page_line_to_dict(one) for one in places[:limit]]
-        echo_json({"schema": f"kl.knowledge.{verb}/1", "page": page_to_dict(page), verb: rows, "total": len(places)})
-        return
-    for one in places[:limit]:
-        head = f"{one.percent:>3} %  " if one.percent else ""
-        text = f"  {one_line(one.text, 100)}" if one.text else ""
-        echo(f"{head}{one.page.path}:{one.line}  {one_line(one.page.title, 80)}{text}")
-    if limit and len(places) > limit:
-        warn(f"these are the first {limit} of {len(places)}; more with --top.")
-    if not places:
-        echo(none)
+    rows = [page_line_to_dict(one) for one in places[:limit]]
+    plain = {"schema": f"kl.knowledge.{verb}/1", "page": page_to_dict(page), verb: rows, "total": len(places)}
+    print_list(shape, plain, map(_place_line, places[:limit]), len(places), none)
+
+
+def _place_line(one: PageLine) -> str:
+    head = f"{one.percent:>3} %  " if one.percent else ""
+    text = f"  {one_line(one.text, 100)}" if one.text else ""
+    return f"{head}{one.page.path}:{one.line}  {one_line(one.page.title, 80)}{text}"
 
 
 @click.command(epilog="Example: kl knowledge links ADR-0007")
@@ -342,19 +316,15 @@ def links(page: str, shape: str) -> None:
     found = get_page(ws, page)
     leads = outgoing_links(ws, found)
     warn_of_index_problems()
-    if shape == "json":
-        echo_json(
-            {"schema": "kl.knowledge.links/1", "page": page_to_dict(found), "links": [asdict(one) for one in leads]}
-        )
-        return
+    rows = []
     for one in leads:
         where = f"{one.node}  {one.title}".rstrip() if one.node else "leads nowhere"
         if one.several:
             where = f"may mean {', '.join(one.several)}"
         target = f"[[{one.target}]]" if one.how == "wikilink" else f"({one.target})"
-        echo(f"{found.path}:{one.line}  {target}  {where}")
-    if not leads:
-        echo("it links to nothing.")
+        rows.append(f"{found.path}:{one.line}  {target}  {where}")
+    plain = {"schema": "kl.knowledge.links/1", "page": page_to_dict(found), "links": [asdict(one) for one in leads]}
+    print_list(shape, plain, rows, len(rows), "it links to nothing.")
 
 
 @click.command(epilog="Example: kl knowledge backlinks docs/layers.md")
@@ -422,19 +392,15 @@ def check(files: tuple[str, ...], staged: bool, shape: str) -> int:
     ws = workspace()
     broken_kinds_are_shown()
     found = run(ws, [path_from_root(ws.root, one) for one in files], staged=staged)
-    if shape == "json":
-        problems = {name: [one._asdict() for one in getattr(found, name)] for name in ("findings", "unread", "remarks")}
-        echo_json(
-            {"schema": "kl.knowledge.check/1", "files": found.files, "links": found.links, "staged": staged, **problems}
-        )
-    else:
-        for problem in [*found.unread, *found.findings]:
-            echo(str(problem))
-        for problem in found.remarks:
-            warn(str(problem))
-        total = len(found.findings) + len(found.unread)
-        checked = f"{counted(found.files, 'file')}, {counted(found.links, 'link')}"
-        echo(f"{counted(total, 'finding')} in {checked}." if total else f"clean: {checked}.")
+    problems = {name: [one._asdict() for one in getattr(found, name)] for name in ("findings", "unread", "remarks")}
+    plain = {"schema": "kl.knowledge.check/1", "files": found.files, "links": found.links, "staged": staged, **problems}
+    lines = [str(problem) for problem in (*found.unread, *found.findings)]
+    checked = f"{counted(found.files, 'file')}, {counted(found.links, 'link')}"
+    print_answer(
+        shape, plain, [*lines, f"{counted(len(lines), 'finding')} in {checked}." if lines else f"clean: {checked}."]
+    )
+    for problem in found.remarks if shape == "text" else ():
+        warn(str(problem))
     return USAGE_ERROR if found.unread else FINDINGS if found.findings else CLEAN
 
 
@@ -447,18 +413,15 @@ def proposals(shape: str) -> None:
     ws = workspace()
     records, changes = _proposed_records(ws), pending_proposals(ws)
     warn_of_index_problems()
-    if shape == "json":
-        plain = {"records": [record_to_dict(ws, one, whole=False) for one in records]}
-        echo_json({"schema": "kl.knowledge.proposals/1", **plain, "changes": [one.to_dict() for one in changes]})
-        return
-    for record in records:
-        echo(f"{record.id}  {record.status} {record.kind}  {one_line(record.title, 120)}")
-    for change in changes:
-        echo(f"{change.record}  {change.line()}")
-    if records or changes:
+    plain = {
+        "schema": "kl.knowledge.proposals/1", "records": [record_to_dict(ws, one, whole=False) for one in records],
+        "changes": [one.to_dict() for one in changes],
+    }  # fmt: skip
+    rows = [f"{one.id}  {one.status} {one.kind}  {one_line(one.title, 120)}" for one in records]
+    rows += [f"{change.record}  {change.line()}" for change in changes]
+    print_list(shape, plain, rows, len(rows), "nothing waits for a person.")
+    if rows and shape == "text":
         echo("\nhint: kl knowledge show ID, then kl knowledge accept ID or kl knowledge reject ID")
-    else:
-        echo("nothing waits for a person.")
 
 
 def _proposed_records(ws: Workspace) -> list[Record]:
@@ -501,7 +464,6 @@ def _decides(kind: Kind, verb: Verb, word: str) -> bool:
 @format_option()
 def accept(id: str, shape: str) -> None:
     """Accept a proposed record, or the changes that are proposed for it. For people."""
-
     _decide_proposal(id, "accept", shape)
 
 
@@ -510,7 +472,6 @@ def accept(id: str, shape: str) -> None:
 @format_option()
 def reject(id: str, shape: str) -> None:
     """Reject a proposed record, or the changes that are proposed for it. For people."""
-
     _decide_proposal(id, "reject", shape)
 
 
@@ -639,10 +600,9 @@ def import_(files: tuple[Path, ...], name: str, shape: str) -> None:
     Three kinds have an import of their own: kl decision import, kl memory import, kl finding import.
     """
     from kl_hooks.records.interchange import parse_records, plan_import
-    from kl_hooks.records.write import create_records, require_setup
+    from kl_hooks.records.write import create_records
 
-    ws = workspace()
-    require_setup(ws)
+    ws = initialized_workspace()
     kind = _importable_kind(ws, name)
     found, problems = [], []
     for path in files:
@@ -652,21 +612,13 @@ def import_(files: tuple[Path, ...], name: str, shape: str) -> None:
     if problems:
         raise Problems(problems)
 
-    def sign(values: dict[str, Any]) -> str:
-        return sign_record(ws, values)
-
-    some = plan_import(ws, kind, found, sign)
+    some = plan_import(ws, kind, found, lambda values: sign_record(ws, values))
     asked, bodies = [one.id for one in some.new], [one.body for one in some.new]
     raws = [one.raw for one in some.new]
     made = create_records(ws, kind, raws, asked=asked, bodies=bodies, by=some.by) if raws else []
-    if shape == "json":
-        echo_json(
-            {"schema": "kl.knowledge.import/1", "made": [one.id for one in made], "there_already": list(some.existing)}
-        )
-        return
-    for one in made:
-        echo(f"{one.id}  {one.status}  {one.title}" + (f"\n    {one.path}" if one.path else ""))
-    if some.existing:
+    plain = {"schema": "kl.knowledge.import/1", "made": [one.id for one in made], "there_already": list(some.existing)}
+    print_answer(shape, plain, map(record_line, made))
+    if some.existing and shape == "text":
         warn(f"there already, and passed over: {', '.join(some.existing[:20])}")
 
 
@@ -737,19 +689,15 @@ def clear(only: str | None, force: bool, dry_run: bool, sure: bool, shape: str) 
     going = [record for record, edited in found if force or not edited]
     left = [record for record, edited in found if edited and not force]
     if shape == "text":
-        for record in going:
-            echo(f"{'would go' if dry_run else 'goes':<8}  {record.id}  {record.title}")
-        for record in left:
-            echo(f"{'edited':<8}  {record.id}  {record.title}   (edited by hand since; --force takes it too)")
+        echo_lines(f"{'would go' if dry_run else 'goes':<8}  {record.id}  {record.title}" for record in going)
+        echo_lines(f"{'edited':<8}  {one.id}  {one.title}   (edited by hand; --force takes it too)" for one in left)
     if going and not dry_run:
         if not sure:
             confirm(f"take away {counted(len(going), 'record')}?")
         take_away(ws, going)
-    if shape == "json":
-        echo_json({"schema": "kl.knowledge.clear/2", "dry_run": dry_run, "removed": [one.id for one in going],
-                  "edited": [one.id for one in left]})  # fmt: skip
-    elif not found:
-        echo("nothing here was made by seeding.")
+    plain = {"schema": "kl.knowledge.clear/2", "dry_run": dry_run, "removed": [one.id for one in going],
+             "edited": [one.id for one in left]}  # fmt: skip
+    print_answer(shape, plain, [] if found else ["nothing here was made by seeding."])
 
 
 @click.command(epilog="Example: kl knowledge health --fail-under 90")
@@ -773,19 +721,15 @@ def health(fail_under: int | None, limit: int, shape: str) -> int:
     for line in found.not_assessed:
         warn(f"not assessed: {line}")
     bad = fail_under is not None and found.score < fail_under
-    if shape == "json":
-        echo_json(found.to_dict())
-        return FINDINGS if bad else CLEAN
+    lines = []
     for sort in SORTS:
         some = [one for one in found.found if one.sort == sort]
-        if some:
-            echo(f"{sort}: {found.counts[sort]}")
-        for one in some[:limit]:
-            echo(f"  {one.id}  {one_line(one.reason, 200)}")
-        if len(some) > limit:
-            echo(f"  … and {len(some) - limit} more: --top {len(some)}")
-    echo(f"{found.healthy} of {counted(found.records, 'live record')} healthy ({found.score} %).")
-    if bad:
+        lines += [f"{sort}: {found.counts[sort]}"] if some else []
+        lines += [f"  {one.id}  {one_line(one.reason, 200)}" for one in some[:limit]]
+        lines += [f"  … and {len(some) - limit} more: --top {len(some)}"] if len(some) > limit else []
+    lines.append(f"{found.healthy} of {counted(found.records, 'live record')} healthy ({found.score} %).")
+    print_answer(shape, found.to_dict(), lines)
+    if bad and shape == "text":
         warn(f"fewer than {fail_under} % are healthy.")
     return FINDINGS if bad else CLEAN
 
@@ -809,9 +753,7 @@ def gc(really: bool, only: tuple[str, ...], shape: str) -> int:
         warn(f"{problem} The default holds; --apply waits until this is right.")
     for line in failures(report):
         warn(line)
-    if shape == "json":
-        echo_json(to_dict(report))
-    echo_lines(_gc_lines(report, really) if shape == "text" else ())
+    print_answer(shape, to_dict(report), _gc_lines(report, really))
     return ENVIRONMENT_ERROR if any(one.trouble for one in report.results) else CLEAN
 
 

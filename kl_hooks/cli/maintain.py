@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from kl_hooks.cli.options import format_option
-from kl_hooks.cli.output import echo, echo_json, warn, workspace
+from kl_hooks.cli.output import print_answer, warn, workspace
 from kl_hooks.errors import CLEAN, ENVIRONMENT_ERROR
 
 if TYPE_CHECKING:
@@ -41,14 +41,8 @@ def maintain(only_due: bool, shape: str) -> int:
     for one in done:
         if one.trouble:
             warn(f"{one.name}: {one.trouble}")
-    if shape == "json":
-        echo_json(to_dict(done))
-        return ENVIRONMENT_ERROR if any(one.trouble for one in done) else CLEAN
-    for one in done:
-        if not one.trouble:
-            echo(f"{one.name:<8} {one.result}")
-    if not done:
-        echo("Nothing is due.")
+    rows = [f"{one.name:<8} {one.result}" for one in done if not one.trouble]
+    print_answer(shape, to_dict(done), rows if done else ["Nothing is due."])
     return ENVIRONMENT_ERROR if any(one.trouble for one in done) else CLEAN
 
 

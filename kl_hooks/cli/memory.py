@@ -13,9 +13,19 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kl_hooks.cli.kind_commands import decide_changes
-from kl_hooks.cli.options import ABOUT, Option, format_option, top_option
-from kl_hooks.cli.output import confirm, counted, echo, echo_json, echo_lines, warn, workspace
-from kl_hooks.cli.record_output import print_deleted, record_lines, warn_of_proposal
+from kl_hooks.cli.options import ABOUT, Option, format_option, given, top_option
+from kl_hooks.cli.output import (
+    confirm,
+    counted,
+    echo,
+    echo_json,
+    echo_lines,
+    initialized_workspace,
+    print_answer,
+    warn,
+    workspace,
+)
+from kl_hooks.cli.record_output import print_deleted, record_line, record_lines, warn_of_proposal
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
 from kl_hooks.kinds.catalog import MEMORY
 from kl_hooks.kinds.memory.add import add_memory, revise
@@ -36,7 +46,7 @@ from kl_hooks.model.problem import Problems
 from kl_hooks.model.record import Record
 from kl_hooks.model.text import brief, one_line, safe_text
 from kl_hooks.records.query import RecordFilter, get_record, list_records, record_to_dict
-from kl_hooks.records.write import apply_verb, require_setup
+from kl_hooks.records.write import apply_verb
 from kl_hooks.records.write import delete_record as take_away
 
 if TYPE_CHECKING:
@@ -51,15 +61,12 @@ def _find_memory(identifier: str) -> Record:
 
 def _print_changed(record: Record, done: str = "", shape: str = "text") -> None:
     """Print what a memory is now, in a line or two or as JSON, and update MEMORY.md."""
-    if shape == "json":
-        echo_json(record_to_dict(workspace(), record) | {"done": done or record.status})
-        _update_page()
-        return
-    echo(f"{record.id}  {done or record.status}  {one_line(record.title, 120)}")
-    if record.path:
-        echo(f"    {record.path}")
-    warn_of_proposal(record)
-    if record.text("quarantine"):
+    line = f"{record.id}  {done or record.status}  {one_line(record.title, 120)}"
+    plain = record_to_dict(workspace(), record) | {"done": done or record.status}
+    print_answer(shape, plain, [line, *([f"    {record.path}"] if record.path else [])])
+    if shape == "text":
+        warn_of_proposal(record)
+    if shape == "text" and record.text("quarantine"):
         warn(f"{record.id} is quarantined until a person has read it: {record.text('quarantine')}.")
     _update_page()
 
@@ -95,8 +102,8 @@ def add(text: str, authority: str | None, ttl_days: int | None, tags: tuple[str,
     """
     ws = workspace()
     text = sys.stdin.read(_MOST_TEXT) if text == "-" else text
-    given = {name: list(v) if isinstance(v, tuple) else v for name, v in more.items() if v not in (None, "", ())}
-    record, done = add_memory(ws, text, authority=authority or "", ttl_days=ttl_days, tags=tags, more=given)
+    fields = given(more)
+    record, done = add_memory(ws, text, authority=authority or "", ttl_days=ttl_days, tags=tags, more=fields)
     if shape == "json":
         echo_json(record_to_dict(ws, record) | {"done": done})
         _update_page()
@@ -114,10 +121,8 @@ def show(id: str, shape: str) -> None:
     ws = workspace()
     record = _find_memory(id)
     (seen,) = review_items(ws, [record])
-    if shape == "json":
-        echo_json(record_to_dict(ws, record) | {"memory": seen.to_dict() | {"importance_today": seen.importance}})
-    else:
-        echo_lines((*record_lines(ws, record, [record]), "", *_use_lines(seen)))
+    plain = record_to_dict(ws, record) | {"memory": seen.to_dict() | {"importance_today": seen.importance}}
+    print_answer(shape, plain, (*record_lines(ws, record, [record]), "", *_use_lines(seen)))
     try:
         # last: a store that can't be written must not withhold the memory
         record_use(ws, record)
@@ -216,7 +221,6 @@ def approve(id: str, checked: bool, shape: str) -> None:
 @format_option()
 def reject(id: str, reason: str, shape: str) -> None:
     """Refuse a memory: the same pattern never comes back by itself. `approve` takes it back."""
-
     decide_memory(id, "reject", reason, shape)
 
 
@@ -276,11 +280,9 @@ def feedback(id: str, result: str, shape: str) -> None:
     record_use(ws, record, result)
     (seen,) = review_items(ws, [record])
     tally, today = seen.tally, seen.importance
-    if shape == "json":
-        counts = {"injected": tally.injected, "positive": tally.positive, "negative": tally.negative}
-        echo_json({"schema": "kl.memory.feedback/1", "id": record.id, **counts, "weighs": today})
-        return
-    echo(f"{record.id}  given {tally.injected}, helped {tally.positive}, did not {tally.negative}; weighs {today} %")
+    counts = {"injected": tally.injected, "positive": tally.positive, "negative": tally.negative}
+    line = f"{record.id}  given {tally.injected}, helped {tally.positive}, did not {tally.negative}; weighs {today} %"
+    print_answer(shape, {"schema": "kl.memory.feedback/1", "id": record.id, **counts, "weighs": today}, [line])
 
 
 @click.command(epilog="Example: kl memory inject parser utf-8 --top 3")
@@ -332,8 +334,7 @@ def mine(transcripts: tuple[Path, ...], agent_event: bool, shape: str) -> None:
     """
     from kl_hooks.kinds.memory.add import MiningResult, mine_receipts, mine_transcripts
 
-    ws = workspace()
-    require_setup(ws)
+    ws = initialized_workspace()
     if agent_event and not ws.settings.memory_auto_extract:
         # an agent hook calls this unasked, so the setting decides; no error, since nobody called
         transcripts, taken = (), MiningResult()
@@ -359,19 +360,10 @@ def _named_transcript() -> list[Path]:
 
 
 def _print_mined(taken: MiningResult, shape: str) -> None:
-    if shape == "json":
-        echo_json(
-            {
-                "schema": "kl.memory.mine/1", "new": list(taken.new), "reinforced": list(taken.reinforced),
-                "waiting": taken.waiting,
-            }
-        )  # fmt: skip
-    else:
-        echo(f"{counted(len(taken.new), 'new candidate')}, {len(taken.reinforced)} seen again")
-        for one in taken.new:
-            echo(f"  {one}")
-    if taken.new and shape == "text":
-        echo("Review them with: kl memory review")
+    lines = [f"{counted(len(taken.new), 'new candidate')}, {len(taken.reinforced)} seen again"]
+    lines += [*(f"  {one}" for one in taken.new), "Review them with: kl memory review"] if taken.new else []
+    plain = {"new": list(taken.new), "reinforced": list(taken.reinforced), "waiting": taken.waiting}
+    print_answer(shape, {"schema": "kl.memory.mine/1", **plain}, lines)
     if taken.waiting:
         warn(f"{counted(taken.waiting, 'more pattern')} will follow with the next receipts.")
     if taken.trouble:
@@ -419,8 +411,6 @@ def review(everything: bool, limit: int, answers: str | None, shape: str) -> Non
 
 def _review_from_file(answers: str, shape: str) -> None:
     """Carries out the decisions in a file. Problems with everything wrong, and then nothing is done."""
-    import json
-
     name = "stdin" if answers == "-" else answers
     try:
         text = sys.stdin.read() if answers == "-" else Path(answers).read_text("utf-8")
@@ -438,12 +428,8 @@ def _apply_decisions(decisions: list[Decision], shape: str) -> None:
     ws = workspace()
     done = apply_decisions(ws, decisions, Reviewer.current(ws, "kl memory review")) if decisions else []
     _update_page()
-    if shape == "json":
-        echo_json({"schema": "kl.memory.review/2", "memories": [one.to_dict() for one in review_items(ws, done)]})
-        return
-    for record in done:
-        echo(f"{record.id}  {record.status}  {record.title}" + (f"\n    {record.path}" if record.path else ""))
-    echo(f"{len(done)} {'memory' if len(done) == 1 else 'memories'} changed.")
+    plain = {"schema": "kl.memory.review/2", "memories": [one.to_dict() for one in review_items(ws, done)]}
+    print_answer(shape, plain, [*map(record_line, done), f"{counted(len(done), 'memory')} changed."])
 
 
 _PROMPT = "approve (a), reject (r), edit (e), skip (s or Enter), undo (u), quit (q): "
@@ -531,16 +517,13 @@ def import_(files: tuple[Path, ...], shape: str) -> None:
     """
     from kl_hooks.kinds.memory.interchange import import_memories, read_memories
 
-    ws = workspace()
-    require_setup(ws)
+    ws = initialized_workspace()
     pairs = [read_memories(_read_json(path), str(path)) for path in files]
     if problems := [problem for _, wrong in pairs for problem in wrong]:
         raise Problems(problems)
     taken = import_memories(ws, [one for found, _ in pairs for one in found], files[0].name)
-    if shape == "json":
-        echo_json({"schema": "kl.memory.import/1", "new": list(taken.new), "reinforced": list(taken.reinforced)})
-    else:
-        echo(f"{len(taken.new)} imported, {len(taken.reinforced)} seen again")
+    plain = {"schema": "kl.memory.import/1", "new": list(taken.new), "reinforced": list(taken.reinforced)}
+    print_answer(shape, plain, [f"{len(taken.new)} imported, {len(taken.reinforced)} seen again"])
     if taken.new:
         warn("review them with: kl memory review")
     _update_page()
@@ -548,8 +531,6 @@ def import_(files: tuple[Path, ...], shape: str) -> None:
 
 def _read_json(path: Path) -> Any:
     """What a file holds. UsageProblem for one that can't be read, or is no JSON."""
-    import json
-
     try:
         if path.stat().st_size > _LARGEST_FILE:
             raise UsageProblem(f"is larger than {_LARGEST_FILE >> 20} MB.", place=str(path))
@@ -596,11 +577,9 @@ def configure(top_k: int | None, auto_extract: bool | None, shape: str) -> None:
         git_in(ws.repo, "config", "--local", f"kl.{key}", str(value))
     top = top_k or ws.settings.memory_top_k
     extract = ws.settings.memory_auto_extract if auto_extract is None else auto_extract
-    if shape == "json":
-        echo_json({"schema": "kl.memory.settings/1", "top_k": top, "auto_extract": extract})
-        return
-    echo(f"top-k         {top}\nauto-extract  {'yes' if extract else 'no'}")
-    if top_k or auto_extract is not None:
+    lines = [f"top-k         {top}", f"auto-extract  {'yes' if extract else 'no'}"]
+    print_answer(shape, {"schema": "kl.memory.settings/1", "top_k": top, "auto_extract": extract}, lines)
+    if shape == "text" and (top_k or auto_extract is not None):
         warn("stored in this clone's git configuration (kl.memory-top-k, kl.memory-auto-extract).")
 
 

@@ -7,8 +7,8 @@ from typing import Any
 import click
 
 from kl_hooks.cli.kind_commands import make_record
-from kl_hooks.cli.options import ABOUT, format_option
-from kl_hooks.cli.output import echo, echo_json, workspace
+from kl_hooks.cli.options import ABOUT, format_option, given
+from kl_hooks.cli.output import print_answer, workspace
 from kl_hooks.cli.record_output import warn_of_index_problems
 from kl_hooks.evidence.provenance import session
 from kl_hooks.kinds.objective import link_task, reported_progress
@@ -36,7 +36,7 @@ def new(
 ) -> None:
     """Make an objective: what is being worked towards, and the tasks that remain."""
     remaining = [*(one.strip() for one in tasks.split(",") if one.strip()), *more]
-    raw = {name: list(value) if isinstance(value, tuple) else value for name, value in options.items() if value}
+    raw = given(options)
     raw |= {"title": title or title_option or "", "remaining": remaining}
     make_record(workspace().kinds["objective"], raw, {"agent": agent, "shape": shape})
 
@@ -50,21 +50,17 @@ def status(id: str | None, shape: str) -> None:
     found = [get_record(ws, id, "objective")] if id else list_records(ws, RecordFilter(("objective",), ("active",)))
     warn_of_index_problems()
     seen = reported_progress(ws, found)
-    if shape == "json":
-        rows = []
-        for record in found:
-            progress = seen[record.id]
-            rows.append({"id": record.id, "title": record.title, "status": record.status, "percent": progress.percent,
-                         "completed": list(progress.completed), "remaining": list(progress.remaining),
-                         "agents": dict(progress.agents)})  # fmt: skip
-        echo_json({"schema": "kl.objective.status/1", "objectives": rows})
-        return
-    for number, record in enumerate(found):
-        echo(("\n" if number else "") + "\n".join(seen[record.id].summary(record)))
-        if record.status != "active":
-            echo(f"({record.status})")
-    if not found:
-        echo('no active objective. Make one: kl objective create --title "…" --tasks "A,B"')
+    rows = []
+    for record in found:
+        progress = seen[record.id]
+        rows.append({"id": record.id, "title": record.title, "status": record.status, "percent": progress.percent,
+                     "completed": list(progress.completed), "remaining": list(progress.remaining),
+                     "agents": dict(progress.agents)})  # fmt: skip
+    pages = [
+        "\n".join(seen[one.id].summary(one)) + (f"\n({one.status})" if one.status != "active" else "") for one in found
+    ]
+    none = 'no active objective. Make one: kl objective create --title "…" --tasks "A,B"'
+    print_answer(shape, {"schema": "kl.objective.status/1", "objectives": rows}, ["\n\n".join(pages) or none])
 
 
 @click.command(epilog='Example: kl objective link OBJ-0001 "Write the lexer" --done')
@@ -80,7 +76,5 @@ def link(id: str, task: str, done: bool, shape: str) -> None:
     ws = workspace()
     record = link_task(ws, id, task, done=done, session=session(ws.environ) or "")
     seen = reported_progress(ws, [record])[record.id]
-    if shape == "json":
-        echo_json(record_to_dict(ws, record) | {"percent": seen.percent})
-        return
-    echo("\n".join(seen.summary(record)))
+    plain = record_to_dict(ws, record) | {"percent": seen.percent}
+    print_answer(shape, plain, seen.summary(record))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import click
@@ -32,6 +32,11 @@ class _FormatOption(click.Option):
 
     def resolve_envvar_value(self, ctx: click.Context) -> str | None:
         return os.environ.get(f"{ctx.auto_envvar_prefix}_FORMAT") or None
+
+
+def given(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options that were given, by name; an option that may be repeated as a list."""
+    return {name: list(v) if isinstance(v, tuple) else v for name, v in options.items() if v not in (None, "", ())}
 
 
 def format_option(*more: str) -> Callable[[F], F]:

@@ -8,18 +8,19 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kl_hooks.cli.kind_commands import sign_record
-from kl_hooks.cli.options import Option, format_option, top_option
-from kl_hooks.cli.output import counted, echo, echo_json, warn, workspace
+from kl_hooks.cli.options import Option, format_option, given, top_option
+from kl_hooks.cli.output import initialized_workspace, print_answer, print_list, warn, workspace
 from kl_hooks.cli.record_output import print_record
 from kl_hooks.errors import UsageProblem
 from kl_hooks.kinds.outcome import read_task_file, record_queued
 from kl_hooks.kinds.outcome import record_outcome as record
 from kl_hooks.model.text import one_line
 from kl_hooks.records.query import NO_LIMIT, RecordFilter, get_record, record_to_dict, search_records
-from kl_hooks.records.write import require_setup, validate_or_raise
+from kl_hooks.records.write import validate_or_raise
 from kl_hooks.store.files import read_small
 
 if TYPE_CHECKING:
+    from kl_hooks.model.record import Record
     from kl_hooks.workspace import Workspace
 
 
@@ -61,10 +62,8 @@ def capture(
     **options: Any,
 ) -> None:
     """Record how a task ended. The next task like it starts from there: kl outcome similar."""
-    ws = workspace()
-    require_setup(ws)
-    given = {n: list(v) if isinstance(v, tuple) else v for n, v in options.items() if v not in (None, "", ())}
-    raw = {**(_read_task_file(path) if path else {}), **given}
+    ws = initialized_workspace()
+    raw = {**(_read_task_file(path) if path else {}), **given(options)}
     if title or title_option:
         raw["title"] = title or title_option
     raw.setdefault("success", True if raw.get("outcome_type") in (None, "task_completed", "review_passed") else None)
@@ -88,10 +87,9 @@ def _record_outcome(ws: Workspace, raw: dict[str, Any], by: str, shape: str) -> 
         print_record(ws, get_record(ws, identifier, "outcome"), shape)
         return
     warn(f"{aside} It is put aside, and recorded with the next outcome.")
-    if shape == "json":
-        echo_json({"schema": "kl.outcome.capture/1", "dry_run": False, "id": identifier, "put_aside": True})
-    else:
-        echo(identifier)
+    print_answer(
+        shape, {"schema": "kl.outcome.capture/1", "dry_run": False, "id": identifier, "put_aside": True}, [identifier]
+    )
 
 
 def _read_task_file(path: str) -> dict[str, Any]:
@@ -103,11 +101,8 @@ def _read_task_file(path: str) -> dict[str, Any]:
 
 def _print_dry_run(values: Any, shape: str) -> None:
     plain = {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
-    if shape == "json":
-        echo_json({"schema": "kl.outcome.capture/1", "dry_run": True, "fields": plain})
-        return
-    for name, value in plain.items():
-        echo(f"{name:<20} {'; '.join(value) if isinstance(value, list) else value}")
+    rows = (f"{name:<20} {'; '.join(v) if isinstance(v, list) else v}" for name, v in plain.items())
+    print_answer(shape, {"schema": "kl.outcome.capture/1", "dry_run": True, "fields": plain}, rows)
 
 
 @click.command(epilog='Example: kl outcome similar "sign-in with a second factor"')
@@ -119,25 +114,17 @@ def similar(requirements: tuple[str, ...], limit: int, shape: str) -> None:
     ws = workspace()
     record_queued(ws)
     all_ = search_records(ws, list(requirements), RecordFilter(("outcome",)), NO_LIMIT)
-    found = all_[:limit]
-    if shape == "json":
-        echo_json(
-            {
-                "schema": "kl.outcome.similar/1",
-                "outcomes": [record_to_dict(ws, one) for one in found],
-                "total": len(all_),
-            }
-        )
-        return
-    for one in found:
-        ended = "succeeded" if one.values.get("success") else one.text("outcome_type").replace("_", " ")
-        echo(f"{one.id}  {ended}  {one_line(one.title, 120)}")
-        if one.text("approach_used"):
-            echo(f"    approach  {one_line(one.text('approach_used'), 160)}")
-        for name in ("problems_encountered", "lessons_learned"):
-            for text in one.many(name)[:3]:
-                echo(f"    {name.partition('_')[0].removesuffix('s'):<8}  {one_line(text, 160)}")
-    if len(all_) > len(found):
-        warn(f"these are the first {len(found)} of {counted(len(all_), 'outcome')}; more with --top.")
-    if not found:
-        echo("no outcome shares a word with it. Record one at the end of a task: kl outcome capture")
+    rows = [record_to_dict(ws, one) for one in all_[:limit]]
+    none = "no outcome shares a word with it. Record one at the end of a task: kl outcome capture"
+    plain = {"schema": "kl.outcome.similar/1", "outcomes": rows, "total": len(all_)}
+    print_list(shape, plain, map(_similar_text, all_[:limit]), len(all_), none)
+
+
+def _similar_text(one: Record) -> str:
+    """How a task ended, how it was done, what went wrong and what was learned, a line each."""
+    ended = "succeeded" if one.values.get("success") else one.text("outcome_type").replace("_", " ")
+    lines = [f"{one.id}  {ended}  {one_line(one.title, 120)}"]
+    parts = [("approach", one.text("approach_used"))] if one.text("approach_used") else []
+    parts += [("problem", text) for text in one.many("problems_encountered")[:3]]
+    parts += [("lesson", text) for text in one.many("lessons_learned")[:3]]
+    return "\n".join(lines + [f"    {name:<8}  {one_line(text, 160)}" for name, text in parts])

@@ -15,7 +15,7 @@ import click
 
 from kl_hooks.errors import UsageProblem
 from kl_hooks.model.text import brief, safe_text
-from kl_hooks.workspace import Workspace, open_workspace
+from kl_hooks.workspace import Workspace, open_workspace, require_initialized
 
 _SHOWN_PROBLEMS: Final = "broken kinds are shown"
 PROGRESS_DELAY = 1.0
@@ -31,6 +31,13 @@ def workspace() -> Workspace:
         context.call_on_close(lambda: _warn_of_broken_kinds(shared["workspace"]))
     opened: Workspace = shared["workspace"]
     return opened
+
+
+def initialized_workspace() -> Workspace:
+    """The workspace of this call. EnvironmentProblem where `kl init` has not been run."""
+    ws = workspace()
+    require_initialized(ws)
+    return ws
 
 
 def _warn_of_broken_kinds(ws: Workspace) -> None:
@@ -70,6 +77,27 @@ def echo_lines(lines: Iterable[str]) -> None:
 def echo_json(value: Any) -> None:
     """The answer as JSON on stdout: sorted keys, two spaces, ASCII only (so any terminal and any pipe can take it)."""
     click.echo(json.dumps(value, indent=2, sort_keys=True))  # ensure_ascii: no encoding of a pipe can fail
+
+
+def print_answer(shape: str, plain: Any, lines: Iterable[str]) -> None:
+    """The answer in the form that was asked for: `plain` as JSON, or the lines."""
+    if shape == "json":
+        echo_json(plain)
+    else:
+        echo_lines(lines)
+
+
+def print_list(shape: str, plain: Any, rows: Iterable[str], total: int, none: str) -> None:
+    """As `print_answer`, of the first rows of `total`; people see how many more there are, or `none`."""
+    if shape == "json":
+        echo_json(plain)
+        return
+    shown = list(rows)
+    echo_lines(shown)
+    if total > len(shown):
+        warn(f"these are the first {len(shown)} of {total}; more with --top.")
+    if not total:
+        echo(none)
 
 
 def warn(text: str) -> None:

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from kl_hooks.cli.output import counted, echo, echo_json, warn, workspace
+from kl_hooks.cli.output import counted, print_answer, warn, workspace
 from kl_hooks.model.kind import Field
 from kl_hooks.model.record import Record
 from kl_hooks.model.text import one_line
@@ -92,10 +92,8 @@ def _is_short(field: Field) -> bool:
 
 def print_deleted(record: Record, shape: str) -> None:
     """That a record was taken away, in a line or as `kl.record.deleted/1`."""
-    if shape == "json":
-        echo_json({"schema": "kl.record.deleted/1", "id": record.id, "path": record.path})
-    else:
-        echo(f"deleted {record.id}" + (f"  {record.path}" if record.path else ""))
+    line = f"deleted {record.id}" + (f"  {record.path}" if record.path else "")
+    print_answer(shape, {"schema": "kl.record.deleted/1", "id": record.id, "path": record.path}, [line])
 
 
 def warn_of_unreadable_records(ws: Workspace) -> None:
@@ -162,10 +160,9 @@ def warn_of_index_problems() -> None:
 
 def print_record(ws: Workspace, record: Record, shape: str) -> None:
     """A record that was just made: where it is, or all of it as JSON."""
-    if shape == "json":
-        echo_json(record_to_dict(ws, record))
-    else:
-        _print_row(record)
+    print_answer(shape, record_to_dict(ws, record), [record_line(record)])
+    if shape == "text":
+        warn_of_proposal(record)
 
 
 def warn_of_proposal(record: Record) -> None:
@@ -174,33 +171,27 @@ def warn_of_proposal(record: Record) -> None:
         warn(f"{record.id}: noted as a proposal, for a person to accept with: kl knowledge accept {record.id}")
 
 
-def _print_row(record: Record) -> None:
-    echo(f"{record.id}  {record.status}  {record.title}" + (f"\n    {record.path}" if record.path else ""))
-    warn_of_proposal(record)
+def record_line(record: Record) -> str:
+    """A record that was made or changed: ID, status and title, and its file on a line of its own."""
+    return f"{record.id}  {record.status}  {record.title}" + (f"\n    {record.path}" if record.path else "")
 
 
 def print_steps(done: Sequence[Step], scope: str, dry_run: bool, shape: str) -> None:
     """What was, or would be, done with each seed."""
-    if shape == "json":
-        echo_json({"schema": "kl.seed/1", "scope": scope, "dry_run": dry_run, "seeds": [_plain(step) for step in done]})
-        return
     from kl_hooks.store.redaction import redact
 
+    rows = []
     for step in done:
         record = f"{step.record.id}  " if step.record else ""
-        why = f"   ({step.reason})" if step.reason and step.what != "skipped" else ""
+        why = f"   ({step.reason})" if step.reason else ""
         if step.what != "skipped":
-            echo(f"{step.what:<8}  {record}{redact(_title(step) or step.seed.key)}{why}")
+            rows.append(f"{step.what:<8}  {record}{redact(_title(step) or step.seed.key)}{why}")
     counts = Counter(step.what for step in done)
-    summary = ", ".join(
-        f"{counts[what]} {what}" for what in ("created", "updated", "outdated", "skipped", "kept") if counts[what]
-    )
-    would = "would be: " if dry_run else ""
-    echo(
-        f"{counted(len(done), 'seed')}: {would}{summary}"
-        if done
-        else "no document here has anything that can be seeded."
-    )
+    states = ("created", "updated", "outdated", "skipped", "kept")
+    summary = ", ".join(f"{counts[what]} {what}" for what in states if counts[what])
+    rows.append(f"{counted(len(done), 'seed')}: {'would be: ' if dry_run else ''}{summary}")
+    plain = {"schema": "kl.seed/1", "scope": scope, "dry_run": dry_run, "seeds": [_plain(step) for step in done]}
+    print_answer(shape, plain, rows if done else ["no document here has anything that can be seeded."])
 
 
 def _title(step: Step) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from kl_hooks.cli.options import format_option
-from kl_hooks.cli.output import echo, echo_json, workspace
+from kl_hooks.cli.output import print_answer, workspace
 from kl_hooks.cli.record_output import warn_of_index_problems
 from kl_hooks.config.yaml import suggest_spelling
 from kl_hooks.errors import UsageProblem
@@ -31,7 +31,4 @@ def show(name: str, context: str, shape: str) -> None:
             f"Roles: {', '.join(known)}." if known else "Take those that kl brings: kl seed --system"
         )
         raise UsageProblem("there is no active role of this name.", place=name, hint=hint)
-    if shape == "json":
-        echo_json(record_to_dict(ws, record))
-        return
-    echo(render_role(record).rstrip("\n"))
+    print_answer(shape, record_to_dict(ws, record), [render_role(record).rstrip("\n")])

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from kl_hooks.cli.kind_commands import make_record
-from kl_hooks.cli.options import ABOUT, format_option
-from kl_hooks.cli.output import echo, echo_json, warn, workspace
+from kl_hooks.cli.options import ABOUT, format_option, given
+from kl_hooks.cli.output import print_answer, print_list, warn, workspace
 from kl_hooks.errors import UsageProblem
 from kl_hooks.evidence.provenance import session
 from kl_hooks.kinds.task import Work, Works, record_fulfilled, valid_tokens
@@ -16,6 +17,7 @@ from kl_hooks.kinds.task import plan_waves as planned
 from kl_hooks.model.problem import Problem, Problems
 from kl_hooks.records.query import get_record
 from kl_hooks.records.write import change_record
+from kl_hooks.workspace import require_initialized
 
 if TYPE_CHECKING:
     from kl_hooks.workspace import Workspace
@@ -47,7 +49,7 @@ def _works(ws: Workspace, path: str | None) -> Works:
 @format_option()
 def new(title: str | None, title_option: str | None, agent: bool, shape: str, **options: Any) -> None:
     """Make a task. What tasks require and produce gives their order: kl task plan."""
-    raw = {name: list(value) if isinstance(value, tuple) else value for name, value in options.items() if value}
+    raw = given(options)
     wrong = valid_tokens([*options["requires"], *options["produces"]])[1]
     if wrong:
         raise Problems([Problem("kl task new", 0, 0, f"{one}.") for one in wrong])
@@ -70,27 +72,27 @@ def plan(path: str | None, shape: str) -> int:
     titles = works.titles
     todo = [work for work in works.all if work.name not in works.done]
     made = planned(todo, works.fulfilled(ws), outside=path is not None)
-    if shape == "json":
-        echo_json({
-            "schema": "kl.task.plan/2", "active": made.active, "waves": [list(wave) for wave in made.waves],
-            "unmet": [{"name": name, "token": one} for name, one in made.unmet],
-            "cycles": [list(way) for way in made.cycles], "blocked": list(made.blocked),
-        })  # fmt: skip
-        return 1 if made.cycles else 0
+    plain = {
+        "schema": "kl.task.plan/2", "active": made.active, "waves": [list(wave) for wave in made.waves],
+        "unmet": [{"name": name, "token": one} for name, one in made.unmet],
+        "cycles": [list(way) for way in made.cycles], "blocked": list(made.blocked),
+    }  # fmt: skip
+    rows = []
     for way in made.cycles:
         what = f"{way[0]} needs what it produces itself" if len(way) == 2 else f"a cycle: {' needs '.join(way)}"
-        echo(f"{what}. Take one of its requirements out.")
-    for number, wave in enumerate(made.waves, 1):
-        for name in wave:
-            echo(f"{number:>3}  {name}" + (f"  {titles[name]}" if name in titles else ""))
-    unmet = {name for name, _ in made.unmet}
-    for name in (one for one in made.blocked if one not in unmet):
-        echo(f"  -  {name}" + (f"  {titles[name]}" if name in titles else "") + "   (waits for what can't be begun)")
-    for name, one in made.unmet:
-        echo(f"  ?  {name} requires {one}: nobody produces it, and it is not there")
+        rows.append(f"{what}. Take one of its requirements out.")
+    rows += [f"{n:>3}  {_titled(name, titles)}" for n, wave in enumerate(made.waves, 1) for name in wave]
+    blocked = set(made.blocked) - {name for name, _ in made.unmet}
+    rows += [f"  -  {_titled(n, titles)}   (waits for what can't be begun)" for n in made.blocked if n in blocked]
+    rows += [f"  ?  {name} requires {one}: nobody produces it, and it is not there" for name, one in made.unmet]
     if not todo:
-        echo('no task is open. Make one: kl task new "…"' if not works.all else "everything is done.")
+        rows.append("everything is done." if works.all else 'no task is open. Make one: kl task new "…"')
+    print_answer(shape, plain, rows)
     return 1 if made.cycles else 0
+
+
+def _titled(name: str, titles: Mapping[str, str]) -> str:
+    return f"{name}  {titles[name]}" if name in titles else name
 
 
 @click.command(epilog="Example: kl task eligible --done planner")
@@ -113,16 +115,11 @@ def eligible(path: str | None, finished: tuple[str, ...], given: tuple[str, ...]
     there = works.fulfilled(ws, more)
     ready = works.eligible(there)
     waiting = {work.name: work.missing(there) for work in works.all if work.name not in (*works.done, *ready)}
-    if shape == "json":
-        rows = [{"name": name, "waits_for": list(tokens)} for name, tokens in waiting.items()]
-        echo_json({"schema": "kl.task.eligible/1", "eligible": list(ready), "waiting": rows})
-        return
-    for name in ready:
-        echo(f"now    {name}" + (f"  {titles[name]}" if name in titles else ""))
-    for name, tokens in waiting.items():
-        echo(f"later  {name}  waits for {', '.join(tokens)}")
-    if not ready and not waiting:
-        echo("no task is open.")
+    plain = [{"name": name, "waits_for": list(tokens)} for name, tokens in waiting.items()]
+    rows = [f"now    {_titled(name, titles)}" for name in ready]
+    rows += [f"later  {name}  waits for {', '.join(tokens)}" for name, tokens in waiting.items()]
+    whole = {"schema": "kl.task.eligible/1", "eligible": list(ready), "waiting": plain}
+    print_list(shape, whole, rows, len(rows), "no task is open.")
 
 
 @click.command(epilog="Example: kl task fulfil artifact:design")
@@ -134,14 +131,12 @@ def fulfil(what: str, force: bool, shape: str) -> None:
     ws = workspace()
     by = session(ws.environ) or ""
     if ":" in what:
-        from kl_hooks.records.write import require_setup
-
-        require_setup(ws)
+        require_initialized(ws)
         try:
             made = record_fulfilled(ws, what, by)
         except ValueError as error:
             raise UsageProblem(f"{error}.", place="kl task fulfil") from None
-        _print_result(shape, {"token": made}, f"{made} is there.")
+        print_answer(shape, {"schema": "kl.task.fulfil/1", "token": made}, [f"{made} is there."])
         return
     _complete_task(what, force, shape, by)
 
@@ -157,11 +152,4 @@ def _complete_task(identifier: str, force: bool, shape: str, by: str) -> None:
         record = change_record(ws, record, {"status": "done", "reason": None}, how="fulfil", by=by)
     gives = list(Work.of(record).produces)
     line = f"{record.id}  done  {record.title}" + (f"\n    there now: {', '.join(gives)}" if gives else "")
-    _print_result(shape, {"id": record.id, "produces": gives}, line)
-
-
-def _print_result(shape: str, plain: dict[str, object], line: str) -> None:
-    if shape == "json":
-        echo_json({"schema": "kl.task.fulfil/1", **plain})
-    else:
-        echo(line)
+    print_answer(shape, {"schema": "kl.task.fulfil/1", "id": record.id, "produces": gives}, [line])

@@ -8,11 +8,10 @@ import click
 
 from kl_hooks.cli.kind_commands import sign_record
 from kl_hooks.cli.options import format_option
-from kl_hooks.cli.output import echo, echo_json, workspace
+from kl_hooks.cli.output import initialized_workspace, print_answer, workspace
 from kl_hooks.cli.record_output import print_record
 from kl_hooks.kinds.turn import add_turn, continuation, is_rejected, last_turns, next_number
 from kl_hooks.records.query import RecordFilter, list_records, record_to_dict
-from kl_hooks.records.write import require_setup
 
 _NUMBER = click.IntRange(0, 1_000_000)
 
@@ -49,8 +48,7 @@ _NUMBER = click.IntRange(0, 1_000_000)
 @format_option()
 def add(feature_id: str, task_id: str, criteria: tuple[str, ...], shape: str, **options: Any) -> None:
     """Record a turn. It gets the next number of its feature and task."""
-    ws = workspace()
-    require_setup(ws)
+    ws = initialized_workspace()
     raw = {n: list(v) if isinstance(v, tuple) else v for n, v in options.items() if v not in (None, ())}
     states = _criteria(criteria)
     by = sign_record(ws, raw)
@@ -75,10 +73,7 @@ def continue_(feature: str, task: str, shape: str) -> None:
     ws = workspace()
     turns = list_records(ws, RecordFilter(("turn",)))
     last = last_turns(turns, feature, task)
-    if shape == "json":
-        must = last[-1].text("coach_feedback") if last and is_rejected(last[-1]) else None
-        rows = [record_to_dict(ws, one) for one in last]
-        echo_json({"schema": "kl.turn.continue/1", "turns": rows, "must_address": must,
-                  "next": next_number(turns, feature, task)})  # fmt: skip
-        return
-    echo(continuation(last).rstrip("\n") or "no turn yet: this is the first.")
+    must = last[-1].text("coach_feedback") if last and is_rejected(last[-1]) else None
+    plain = {"schema": "kl.turn.continue/1", "turns": [record_to_dict(ws, one) for one in last], "must_address": must,
+             "next": next_number(turns, feature, task)}  # fmt: skip
+    print_answer(shape, plain, [continuation(last).rstrip("\n") or "no turn yet: this is the first."])

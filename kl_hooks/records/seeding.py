@@ -20,8 +20,9 @@ from kl_hooks.model.record import Record, Value
 from kl_hooks.records.query import RecordFilter, list_records
 from kl_hooks.records.repository import KNOWLEDGE_FOLDER, paths_in_history
 from kl_hooks.records.validate import validate
-from kl_hooks.records.write import change_record, create_records, delete_record, redact_values, require_setup
+from kl_hooks.records.write import change_record, create_records, delete_record, redact_values
 from kl_hooks.store.files import write_atomic
+from kl_hooks.workspace import require_initialized
 
 if TYPE_CHECKING:
     from kl_hooks.workspace import Workspace
@@ -187,7 +188,7 @@ def seed_records(
 
     Problems for a seed that its kind refuses, as `create_record`; EnvironmentProblem where nothing can be written.
     """
-    require_setup(ws)
+    require_initialized(ws)
     steps = plan_seeding(ws, seeds, force=force, paths=paths)
     for kind in dict.fromkeys(step.seed.kind for step in steps):
         new = [step.seed for step in steps if step.what == "created" and step.seed.kind == kind]

@@ -197,12 +197,6 @@ def redact_values(raw: Mapping[str, Any]) -> dict[str, Any]:
     return {name: clean(value) for name, value in raw.items()}
 
 
-def require_setup(ws: Workspace) -> None:
-    """EnvironmentProblem where `kl init` has not been run: nobody would know of records that are written there."""
-    if not ws.initialized:
-        raise EnvironmentProblem("kl is not set up here.", place=str(ws.root), hint="Set it up with: kl init")
-
-
 def _store_change(
     ws: Workspace, db: Database, kind: Kind, before: Record, after: Record, how: str, files: FileChanges
 ) -> Record:

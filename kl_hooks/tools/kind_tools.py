@@ -13,15 +13,9 @@ from kl_hooks.model.kind import AUTHORITIES, COUNT_FIELDS, SEEDED, SUPERSEDED, F
 from kl_hooks.records.liveness import stale_reasons, with_stale_status
 from kl_hooks.records.query import RecordFilter, get_record, list_and_count, record_to_dict, supersession_chain
 from kl_hooks.records.retrieval import search_live
-from kl_hooks.records.write import (
-    apply_verb,
-    change_record,
-    create_record,
-    delete_record,
-    require_setup,
-    superseded_ids,
-)
+from kl_hooks.records.write import apply_verb, change_record, create_record, delete_record, superseded_ids
 from kl_hooks.tools.tool import Arguments, Tool, flag, line, number, several
+from kl_hooks.workspace import require_initialized
 
 if TYPE_CHECKING:
     from kl_hooks.workspace import Workspace
@@ -106,7 +100,7 @@ def _verb(kind: Kind, verb: Verb, id_: Mapping[str, Any]) -> Tool:
     takes = {**id_, **{name: _schema(kind.by_name[name]) for name in verb.needs}}
 
     def call(ws: Workspace, given: Arguments) -> Any:
-        require_setup(ws)
+        require_initialized(ws)
         record = get_record(ws, given["id"], kind.name)
         raw = {name: value for name, value in given.items() if name != "id"}
         return to_dict(ws, apply_verb(ws, record.id, verb.name, raw, by=author(ws)))
@@ -160,7 +154,7 @@ def _read(ws: Workspace, kind: Kind, given: Arguments) -> Any:
 
 
 def _create(ws: Workspace, kind: Kind, given: Arguments) -> Any:
-    require_setup(ws)
+    require_initialized(ws)
     older = {"supersedes": superseded_ids(ws, kind, given["supersedes"])} if given.get("supersedes") else {}
     return to_dict(ws, create_record(ws, kind, {**given, **older, "authority": "agent"}, by=author(ws)))
 
@@ -173,14 +167,14 @@ def changed_fields(given: Arguments) -> dict[str, Any]:
 
 
 def _update(ws: Workspace, kind: Kind, given: Arguments) -> Any:
-    require_setup(ws)
+    require_initialized(ws)
     record = get_record(ws, given["id"], kind.name)
     raw = changed_fields(given)
     return to_dict(ws, change_record(ws, record, raw, by=author(ws)) if raw else record)
 
 
 def _delete(ws: Workspace, kind: Kind, given: Arguments) -> Any:
-    require_setup(ws)
+    require_initialized(ws)
     record = get_record(ws, given["id"], kind.name)
     delete_record(ws, record, by=author(ws))
     return {"id": record.id, "deleted": True}

@@ -153,9 +153,10 @@ def _places(ws: Workspace, given: Arguments, verb: str) -> Any:
 
 def _supersede(ws: Workspace, given: Arguments) -> Any:
     from kl_hooks.records.query import get_record
-    from kl_hooks.records.write import require_setup, supersede
+    from kl_hooks.records.write import supersede
+    from kl_hooks.workspace import require_initialized
 
-    require_setup(ws)
+    require_initialized(ws)
     old, new = get_record(ws, given["id"], "decision"), get_record(ws, given["new_id"], "decision")
     # else an agent could replace what a person accepted by what nobody did (ADR-0018)
     if old.status == "accepted" and new.status != "accepted":
@@ -167,9 +168,9 @@ def _supersede(ws: Workspace, given: Arguments) -> Any:
 
 def _link_task(ws: Workspace, given: Arguments) -> Any:
     from kl_hooks.kinds.objective import link_task, reported_progress
-    from kl_hooks.records.write import require_setup
+    from kl_hooks.workspace import require_initialized
 
-    require_setup(ws)
+    require_initialized(ws)
     session = (given.get("session") or "").strip()
     record = link_task(ws, given["id"], given["task"], done=given["done"], session=session, by=author(ws))
     seen = reported_progress(ws, [record])[record.id]
@@ -191,9 +192,9 @@ def _add_memory(ws: Workspace, given: Arguments) -> Any:
 def _update_memory(ws: Workspace, given: Arguments) -> Any:
     from kl_hooks.kinds.memory.add import revise
     from kl_hooks.records.query import get_record
-    from kl_hooks.records.write import require_setup
+    from kl_hooks.workspace import require_initialized
 
-    require_setup(ws)
+    require_initialized(ws)
     record, raw = get_record(ws, given["id"], "memory"), changed_fields(given)
     return to_dict(ws, revise(ws, record, raw, None, by=author(ws)) if raw else record)
 

@@ -276,11 +276,11 @@ def test_expired_claims_take_no_place_in_a_search_and_the_total_is_of_all_matche
     for number in range(3):
         repo.kl("claim", "add", f"a zebra was seen near the river {number}", "--about", "file:a.py")
     done = repo.kl("claim", "search", "zebra", "--limit", "2")
-    assert done.stdout.count("seen near the river") == 2 and "… and 1 more: --top 3" in done.stdout
+    assert done.stdout.count("seen near the river") == 2 and "the first 2 of 3; more with --top" in done.stderr
     found = json.loads(repo.kl("claim", "search", "zebra", "--limit", "2", "--format", "json").stdout)
     assert (len(found["claims"]), found["total"]) == (2, 3)
     done = repo.kl("knowledge", "search", "zebra", "--limit", "2")
-    assert "these are the first 2 of 3 matches" in done.stderr
+    assert "these are the first 2 of 3;" in done.stderr
     found = json.loads(repo.kl("knowledge", "search", "zebra", "--limit", "2", "--format", "json").stdout)
     assert (len(found["claims"]), found["total"], found["claims_total"]) == (2, 0, 3)
 

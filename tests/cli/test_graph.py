@@ -327,13 +327,18 @@ IMPORTED = (
     "import os, sys; from kl_hooks.cli.main import run; code = run(sys.argv[1:]); sys.stdout.flush(); "
     "os.write(2, ' '.join(sys.modules).encode()); os._exit(code)"
 )
-NEVER = {"shutil", "tempfile", "random", "rich", "yaml", "logging", "multiprocessing", "concurrent.futures"}
-"""What no question to the graph needs, whether a file was changed or not."""
+NEVER = {
+    "shutil", "tempfile", "random", "rich", "yaml", "logging", "multiprocessing", "concurrent.futures", "libcst",
+    "grimp", "diskcache", "socket", "importlib.metadata", "kl_hooks.code.precise", "kl_hooks.records.sync",
+    "kl_hooks.records.query", "kl_hooks.evidence.ledger", "kl_hooks.arch.manifest_parser", "kl_hooks.cli.kind_commands",
+}  # fmt: skip
+"""What no question to the code needs, whether a file was changed or not."""
 WRITING = {
     f"kl_hooks.{name}"
     for name in (
         "code.update", "code.file_facts", "code.facts_cache", "code.invalidation", "code.linker", "code.name_index",
-        "code.resolver", "code.scanner.references", "code.scanner.symbols", "code.scanner.visitor", "store.locks",
+        "code.resolver", "code.scanner.imports", "code.scanner.references", "code.scanner.symbols",
+        "code.scanner.visitor", "store.locks", "store.redaction",
     )
 }  # fmt: skip
 """What only a changed file needs."""

@@ -378,7 +378,7 @@ def test_a_run_has_one_name_and_runs_without_tests_are_listed_on_demand(proven: 
         assert receipt["id"][:8] not in shown
     found = plain(proven, "evidence", "list", "--limit", "2")
     assert (len(found["receipts"]), found["total"], found["hidden"]) == (2, 3, 2)
-    assert "… and 1 more: --top 3" in proven.kl("evidence", "list", "--limit", "2").stdout
+    assert "the first 2 of 3; more with --top" in proven.kl("evidence", "list", "--limit", "2").stderr
     found = plain(proven, "evidence", "list", "--all")
     assert (len(found["receipts"]), found["total"], found["hidden"]) == (5, 5, 0)
     assert "not shown" not in proven.kl("evidence", "list", "--all").stdout

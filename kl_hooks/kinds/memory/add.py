@@ -32,8 +32,9 @@ from kl_hooks.records.events import Event, append_events, events_by_record, stor
 from kl_hooks.records.prompt_injection import injection_reasons
 from kl_hooks.records.query import get_records
 from kl_hooks.records.sync import sync
-from kl_hooks.records.write import REVIVE, change_record, create_record, create_records, require_setup
+from kl_hooks.records.write import REVIVE, change_record, create_record, create_records
 from kl_hooks.store.redaction import redact
+from kl_hooks.workspace import require_initialized
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -60,7 +61,7 @@ def add_memory(
     where it reads like an instruction. `ttl_days`: None as the authority has it, 0 for ever. UsageProblem for a text
     without words, for one that was rejected, and for an agent's that a person deleted.
     """
-    require_setup(ws)
+    require_initialized(ws)
     if not text.strip():
         hint = 'Example: kl memory add "Tests need Redis."'
         raise UsageProblem("there is no text.", place="kl memory add", hint=hint)
