@@ -76,7 +76,8 @@ def _examine(root: str | None) -> list[_Finding]:
         return [*findings, *(_Finding("settings", "wrong", str(one), f"edit {one.path}") for one in found.problems)]
     except KlError as problem:
         reason = f"{problem.place}: {problem.reason}" if problem.place else problem.reason
-        return [*findings, _Finding("settings", "wrong", reason, problem.hint)]
+        what = "repository" if isinstance(problem, GitFailed) else "settings"
+        return [*findings, _Finding(what, "wrong", reason, problem.hint)]
     questions: tuple[tuple[str, Callable[[Workspace], _Facts]], ...] = (
         ("repository", _repository_facts), ("set-up", _set_up_facts), ("settings", _settings_facts),
         ("kinds", _kind_facts), ("git hooks", _hook_facts), ("store", _store_facts), ("spool", _spool_facts),

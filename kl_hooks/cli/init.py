@@ -441,24 +441,24 @@ def _print_survey(ws: Workspace, found: _Survey) -> None:
 def _steps(found: _Survey) -> list[str]:
     if found.uninstalled:
         return [
-            *([f"review the proposal      {MANIFEST}"] if MANIFEST in found.plan.create else []),
+            *([f"review the proposal       {MANIFEST}"] if MANIFEST in found.plan.create else []),
             "check the code against it git add .kl && pre-commit run kl-check",
-            "install the git hooks    pre-commit install",
+            "install the git hooks     pre-commit install",
         ]
     pre_commit = any(row[0] == "pre-commit" for row in found.found)
     hooks = "pre-commit install" if pre_commit else "kl hooks install"
     force = " --force" if MANIFEST in found.plan.create else ""
-    own = [f"or keep your own rules   kl arch import --write{force}   (from {found.set_up})"] if found.set_up else []
-    look = [f"look at the proposal     {MANIFEST}"] if MANIFEST in found.plan.create else []
-    review = [*look, "hold the code to it      kl arch check"] if found.layers else []
-    seeds = [f"seed from your documents kl seed   ({counted(found.seeds, 'record')})"] if found.seeds else []
+    own = [f"or keep your own rules    kl arch import --write{force}   (from {found.set_up})"] if found.set_up else []
+    look = [f"look at the proposal      {MANIFEST}"] if MANIFEST in found.plan.create else []
+    review = [*look, "check the code against it kl arch check"] if found.layers else []
+    seeds = [f"seed from your documents  kl seed   ({counted(found.seeds, 'record')})"] if found.seeds else []
     return [
         *review,
         *own,
         *(seeds if not found.seeded else []),
-        *([] if found.hooked else [f"install the git hooks    {hooks}"]),
-        "leave a record of tests  pytest",
-        "see what is recorded     kl status",
+        *([] if found.hooked else [f"install the git hooks     {hooks}"]),
+        "record a run of tests     pytest",
+        "see what is recorded      kl status",
     ]
 
 

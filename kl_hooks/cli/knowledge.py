@@ -66,7 +66,7 @@ if TYPE_CHECKING:
     from kl_hooks.records.page_search import PageLine
     from kl_hooks.records.pages import Page
     from kl_hooks.records.seeding import Seed, Step
-    from kl_hooks.upkeep.run import PolicyResult, Report
+    from kl_hooks.upkeep.run import Report
 
 
 _COMMANDS = {
@@ -712,7 +712,7 @@ def health(fail_under: int | None, limit: int, shape: str) -> int:
     Contradicted are two accepted decisions that govern the same code without naming each other, and memories that ask
     for an import which the manifest forbids. How alike two texts are never counts.
     """
-    from kl_hooks.upkeep.health import SORTS, check_health
+    from kl_hooks.upkeep.health import check_health
 
     ws = workspace()
     require_setup(ws)
@@ -722,9 +722,9 @@ def health(fail_under: int | None, limit: int, shape: str) -> int:
         warn(f"not assessed: {line}")
     bad = fail_under is not None and found.score < fail_under
     lines = []
-    for sort in SORTS:
+    for sort, number in found.counts.items():
         some = [one for one in found.found if one.sort == sort]
-        lines += [f"{sort}: {found.counts[sort]}"] if some else []
+        lines += [f"{sort}: {number}"] if some else []
         lines += [f"  {one.id}  {one_line(one.reason, 200)}" for one in some[:limit]]
         lines += [f"  … and {len(some) - limit} more: --top {len(some)}"] if len(some) > limit else []
     lines.append(f"{found.healthy} of {counted(found.records, 'live record')} healthy ({found.score} %).")
@@ -744,32 +744,27 @@ def gc(really: bool, only: tuple[str, ...], shape: str) -> int:
     Its numbers are in .kl/knowledge/lifecycle.yaml. Nothing is changed without --apply, and a second
     --apply finds nothing to do.
     """
-    from kl_hooks.upkeep.run import apply_policies, failures, preview, to_dict
+    from kl_hooks.upkeep.run import apply_policies, failures, preview
 
     ws = workspace()
-    _refuse_unknown_policies(only)
     report = apply_policies(ws, only) if really else preview(ws, only)
     for problem in report.problems:
         warn(f"{problem} The default holds; --apply waits until this is right.")
     for line in failures(report):
         warn(line)
-    print_answer(shape, to_dict(report), _gc_lines(report, really))
+    print_answer(shape, report.to_dict(), _gc_lines(report, really))
     return ENVIRONMENT_ERROR if any(one.trouble for one in report.results) else CLEAN
-
-
-def _refuse_unknown_policies(only: tuple[str, ...]) -> None:
-    from kl_hooks.upkeep.run import policies
-
-    known = [one.name for one in policies(workspace())] if only else []
-    for name in only:
-        if name not in known:
-            raise click.UsageError(f"--policy {one_line(name, 60)}: there is none of this name: {', '.join(known)}.")
 
 
 def _gc_lines(report: Report, done: bool) -> Iterator[str]:
     for one in report.results:
         if one.changes:
-            yield from _policy_lines(one)
+            yield f"{one.policy.name}: {one.policy.description}"
+        for change in one.changes:
+            way = f"{change.old} → {change.new or 'removed'}" if change.old else change.new
+            yield f"  {change.what:<8} {change.id}   {one_line(way, 120)}".rstrip()
+            yield f"           {one_line(change.reason, 200)}"
+        if one.changes:
             yield ""
     count = len(report.changes)
     if not count:
@@ -778,11 +773,3 @@ def _gc_lines(report: Report, done: bool) -> Iterator[str]:
         yield f"{counted(sum(len(one.changes) for one in report.results if one.applied), 'change')} made."
     else:
         yield f"{counted(count, 'change')}, none of them made. Make them with: kl knowledge gc --apply"
-
-
-def _policy_lines(looked: PolicyResult) -> Iterator[str]:
-    yield f"{looked.policy.name}: {looked.policy.description}"
-    for change in looked.changes:
-        way = f"{change.old} → {change.new or 'removed'}" if change.old else change.new
-        yield f"  {change.what:<8} {change.id}   {one_line(way, 120)}".rstrip()
-        yield f"           {one_line(change.reason, 200)}"

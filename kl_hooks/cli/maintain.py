@@ -35,14 +35,14 @@ def maintain(only_due: bool, shape: str) -> int:
     never in CI or a git hook: git config kl.maintain daily
     """
     from kl_hooks.upkeep.schedule import run_maintenance as run
-    from kl_hooks.upkeep.schedule import to_dict
 
     done = run(workspace(), only_due=only_due)
     for one in done:
         if one.trouble:
             warn(f"{one.name}: {one.trouble}")
     rows = [f"{one.name:<8} {one.result}" for one in done if not one.trouble]
-    print_answer(shape, to_dict(done), rows if done else ["Nothing is due."])
+    plain = [{"action": one.name, "result": one.result, "trouble": one.trouble} for one in done]
+    print_answer(shape, {"schema": "kl.maintain/1", "done": plain}, rows if done else ["Nothing is due."])
     return ENVIRONMENT_ERROR if any(one.trouble for one in done) else CLEAN
 
 

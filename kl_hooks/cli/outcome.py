@@ -121,7 +121,7 @@ def similar(requirements: tuple[str, ...], limit: int, shape: str) -> None:
 
 
 def _similar_text(one: Record) -> str:
-    """How a task ended, how it was done, what went wrong and what was learned, a line each."""
+    """How a task ended, its approach, problems and lessons, a line each."""
     ended = "succeeded" if one.values.get("success") else one.text("outcome_type").replace("_", " ")
     lines = [f"{one.id}  {ended}  {one_line(one.title, 120)}"]
     parts = [("approach", one.text("approach_used"))] if one.text("approach_used") else []

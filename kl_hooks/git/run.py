@@ -160,8 +160,11 @@ def _failure(args: Sequence[str], returncode: int, stderr: bytes) -> GitFailed:
     text = stderr.decode("utf-8", "replace").strip()
     hint = ""
     if "dubious ownership" in text:
-        hint = "If you trust that folder: git config --global --add safe.directory <folder>"
+        # git names the command, with the folder, on a line of its own
+        asked = next((line.strip() for line in text.splitlines() if line.strip().startswith("git config")), "")
+        hint = f"If you trust that folder: {asked or 'git config --global --add safe.directory FOLDER'}"
     first = one_line(text.partition("\n")[0], 300) or f"exit code {returncode}"
+    first += "." if hint else ""
     return GitFailed(f"git {_verb(args)}: {first}", returncode=returncode, stderr=text, hint=hint)
 
 

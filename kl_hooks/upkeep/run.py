@@ -11,8 +11,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from kl_hooks.config.settings import load_lifecycle
-from kl_hooks.errors import KlError
+from kl_hooks.errors import KlError, UsageProblem
 from kl_hooks.model.problem import Problems
+from kl_hooks.model.text import one_line
 from kl_hooks.workspace import require_setup
 
 if TYPE_CHECKING:
@@ -52,6 +53,17 @@ class Report:
         """The changes of all policies that make some."""
         return tuple(change for one in self.results if not one.reported_only for change in one.changes)
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return the report as `kl.knowledge.gc/2`."""
+        rows = [
+            {
+                "policy": one.policy.name, "description": one.policy.description, "reported_only": one.reported_only,
+                "applied": one.applied, "trouble": one.trouble, "changes": [change.to_dict() for change in one.changes],
+            }
+            for one in self.results
+        ]  # fmt: skip
+        return {"schema": "kl.knowledge.gc/2", "policies": rows, "total": len(self.changes)}
+
 
 def failures(report: Report) -> list[str]:
     """Return each reason why policies failed, once, with the names of these policies."""
@@ -63,9 +75,15 @@ def failures(report: Report) -> list[str]:
 
 
 def policies(ws: Workspace, only: Sequence[str] = ()) -> list[Policy]:
-    """Return the policies of every package and plugin, by name; those of `only` where it names some."""
-    found = [one for answer in ws.plugins.hook.kl_policies() for one in answer]
-    return sorted((one for one in found if not only or one.name in only), key=lambda one: one.name)
+    """Return the policies of every package and plugin, by name; those of `only` where it names some.
+
+    UsageProblem for a name that none has.
+    """
+    found = {one.name: one for answer in ws.plugins.hook.kl_policies() for one in answer}
+    if unknown := [one for one in only if one not in found]:
+        hint = f"There are: {', '.join(sorted(found))}."
+        raise UsageProblem("there is no policy of this name.", place=one_line(unknown[0], 60), hint=hint)
+    return [found[name] for name in sorted(found) if not only or name in only]
 
 
 def preview(ws: Workspace, only: Sequence[str] = ()) -> Report:
@@ -105,18 +123,3 @@ def _apply_one(ws: Workspace, result: PolicyResult, now: int) -> PolicyResult:
     except (KlError, OSError) as problem:
         return replace(result, trouble=str(problem))
     return replace(result, applied=True)
-
-
-def to_dict(report: Report) -> dict[str, Any]:
-    """Return the report as `kl.knowledge.gc/2`."""
-    return {
-        "schema": "kl.knowledge.gc/2",
-        "policies": [
-            {
-                "policy": one.policy.name, "description": one.policy.description, "reported_only": one.reported_only,
-                "applied": one.applied, "trouble": one.trouble, "changes": [change.to_dict() for change in one.changes],
-            }
-            for one in report.results
-        ],
-        "total": len(report.changes),
-    }  # fmt: skip

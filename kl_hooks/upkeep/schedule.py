@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from kl_hooks.clock import iso, micros
 from kl_hooks.errors import KlError
@@ -134,9 +134,3 @@ def _run_action(ws: Workspace, action: Action) -> ActionResult:
     stamp = json.dumps(last_runs(ws) | {action.name: iso(ws.clock.now())}, sort_keys=True)
     write_atomic(ws.state.directory / STAMP, stamp.encode(), mode=0o600)
     return done
-
-
-def to_dict(done: Sequence[ActionResult]) -> dict[str, Any]:
-    """Return the results as `kl.maintain/1`."""
-    rows = [{"action": one.name, "result": one.result, "trouble": one.trouble} for one in done]
-    return {"schema": "kl.maintain/1", "done": rows}

@@ -9,7 +9,7 @@ import pytest
 
 from kl_hooks.evidence.claims import archived_claims, asserted_claims
 from kl_hooks.model.lifecycle import LIFECYCLE_FILE
-from kl_hooks.upkeep.run import Report, apply_policies, preview, to_dict
+from kl_hooks.upkeep.run import Report, apply_policies, preview
 from tests.support import NOW, Checkout
 
 from .making import aged, untidy
@@ -152,7 +152,7 @@ def test_the_graph_of_a_worktree_that_is_there_stays(repo: Checkout, tmp_path: P
 
 def test_json_has_every_policy(repo: Checkout) -> None:
     repo.kl("run", "--", "true")
-    found = to_dict(preview(repo.workspace()))
+    found = preview(repo.workspace()).to_dict()
     assert found["schema"] == "kl.knowledge.gc/2"
     assert {"expired claims", "old runs", "claim decay", "cache"} <= {one["policy"] for one in found["policies"]}
 
