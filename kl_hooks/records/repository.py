@@ -350,7 +350,7 @@ class NewIds:
             return True
         # on disk too: another process may have written a file since the index was read
         files = (path for folder in _folders(self._kind) for path in self._ws.root.glob(f"{folder}{identifier}[.-]*"))
-        if any(path.suffix == ".md" for path in files):
+        if any(path.suffix == ".md" and path.is_file() for path in files):
             return True
         return bool(select_rows(self._ws, "SELECT 1 FROM authored WHERE id = ?", (identifier,), "graph"))
 
