@@ -20,7 +20,7 @@ import click
 
 from kl_hooks.cli.evidence import accepted_line
 from kl_hooks.cli.options import format_option
-from kl_hooks.cli.output import counted, echo, echo_json
+from kl_hooks.cli.output import counted, print_answer
 from kl_hooks.errors import EnvironmentProblem, KlError, StoreBusy, StoreDamaged, StoreNewer
 from kl_hooks.evidence.capture import spool_folders
 from kl_hooks.evidence.integrity import edited_headers, read_marks, rollbacks
@@ -55,13 +55,11 @@ class _Finding(NamedTuple):
 def doctor(context: click.Context, shape: str) -> int:
     """Check the set-up, and show the exact fix for what is wrong. Exit 1 if something is."""
     findings = _examine(context.find_root().params.get("root"))
-    if shape == "json":
-        echo_json({"schema": "kl.doctor/2", "findings": [finding.to_dict() for finding in findings]})
-    else:
-        for finding in findings:
-            echo(f"  {finding.state:<7} {finding.what:<12} {finding.text}")
-            if finding.fix:
-                echo(f"          {'':<12} fix: {finding.fix}")
+    lines = []
+    for one in findings:
+        lines.append(f"  {one.state:<7} {one.what:<12} {one.text}")
+        lines += [f"          {'':<12} fix: {one.fix}"] if one.fix else []
+    print_answer(shape, {"schema": "kl.doctor/2", "findings": [one.to_dict() for one in findings]}, lines)
     return 1 if any(f.state == "wrong" for f in findings) else 0
 
 
@@ -181,14 +179,8 @@ def _hook_facts(ws: Workspace) -> _Facts:
 
 
 _PYTEST_CONFIGS: Final = (
-    "pytest.toml",
-    ".pytest.toml",
-    "pytest.ini",
-    ".pytest.ini",
-    "pyproject.toml",
-    "tox.ini",
-    "setup.cfg",
-)
+    "pytest.toml", ".pytest.toml", "pytest.ini", ".pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg",
+)  # fmt: skip
 _SWITCHED_OFF: Final = re.compile(r"no:kl\b|--no-kl\b|^\s*kl\s*=\s*[\"']?(?:false|no|off|0)\b", re.M | re.I)
 _ASK: Final = "import importlib.util as u, sys; sys.exit(0 if u.find_spec('pytest_kl') else 1)"
 

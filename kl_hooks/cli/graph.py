@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from kl_hooks.code.query.references import References
     from kl_hooks.code.query.session import Graph
     from kl_hooks.model.symbol import Link, Symbol
-    from kl_hooks.workspace import Workspace
 
 
 _COMMANDS = {
@@ -190,17 +189,14 @@ def build(precise: bool, rev: str | None, shape: str) -> None:
     with _opened_graph(rev, shape, watch=_with_progress) as graph:
         scan, counts = graph.scan, count(graph.db, graph.kinds)
     sums = {"symbols": sum(counts.nodes.values()), "links": sum(counts.links.values())}
-    lines, differences = _compare_with_notice(scan.files) if precise else ([], None)
+    lines, differences = _compare(scan.files) if precise else ([], None)
     if shape == "json":
-        found = {"files": scan.files, "parsed": scan.parsed, "removed": scan.removed, "unresolved": counts.unresolved}
-        more = {
-            "nodes": counts.nodes,
-            "relations": counts.links,
-            "knowledge": counts.knowledge,
-            "problems": [_problem_to_dict(p) for p in scan.problems],
-        }
-        more_ = {"precise": differences} if precise else {}
-        echo_json({"schema": "kl.graph.build/1", **found, **sums, **more, **more_})
+        problems = [{key: getattr(p, key) for key in ("path", "line", "column", "message")} for p in scan.problems]
+        echo_json({
+            "schema": "kl.graph.build/1", "files": scan.files, "parsed": scan.parsed, "removed": scan.removed,
+            "unresolved": counts.unresolved, **sums, "nodes": counts.nodes, "relations": counts.links,
+            "knowledge": counts.knowledge, "problems": problems, **({"precise": differences} if precise else {}),
+        })  # fmt: skip
         return
     for problem in scan.problems:
         warn(str(problem))
@@ -212,14 +208,6 @@ def build(precise: bool, rev: str | None, shape: str) -> None:
         echo(f"  records  {', '.join(counted(number, kind) for kind, number in counts.knowledge.items())}")
     echo(f"  {counted(len(scan.problems), 'file')} not assessed")
     echo_lines(lines)
-
-
-def _compare_with_notice(files: int) -> tuple[list[str], Any]:
-    """As `precise.compared`; at a terminal it first explains the wait."""
-
-    if sys.stderr.isatty():
-        warn(f"reading {counted(files, 'file')} with libcst and grimp too; that takes a while.")
-    return comparison(workspace())
 
 
 def _with_progress(read: Iterator[Any], number: int) -> Iterator[Any]:
@@ -235,15 +223,13 @@ def _number_of_each(counts: dict[str, int]) -> str:
     return ", ".join(f"{number} {name}" for name, number in counts.items()) or "none"
 
 
-def _problem_to_dict(problem: Any) -> dict[str, Any]:
-    return {"path": problem.path, "line": problem.line, "column": problem.column, "message": problem.message}
-
-
-def comparison(ws: Workspace) -> tuple[list[str], dict[str, Any]]:
-    """The comparison as lines for people and as JSON; what could not be compared is noted."""
+def _compare(files: int) -> tuple[list[str], dict[str, Any]]:
+    """Compare with the precise scanners: lines for people, and JSON. What could not be compared is warned of."""
     from kl_hooks.code.precise import compare as precise
 
-    found = precise.compare_working_tree(ws)
+    if sys.stderr.isatty():
+        warn(f"reading {counted(files, 'file')} with libcst and grimp too; that takes a while.")
+    found = precise.compare_working_tree(workspace())
     for problem in found.not_assessed:
         warn(f"{problem} Not assessed by the precise scanner.")
     return _comparison_lines(found), _comparison_to_dict(found)
@@ -273,18 +259,8 @@ def _comparison_to_dict(found: Comparison) -> dict[str, Any]:
 
 
 SEARCHED_KINDS = (
-    "namespace",
-    "type",
-    "interface",
-    "function",
-    "method",
-    "property",
-    "field",
-    "test",
-    "file",
-    "violation",
-    "page",
-)
+    "namespace", "type", "interface", "function", "method", "property", "field", "test", "file", "violation", "page",
+)  # fmt: skip
 """Beside the kinds of records."""
 
 

@@ -11,11 +11,11 @@ import json
 import os
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any, Final, Literal, overload
+from typing import Any, Final
 
 import click
 
@@ -30,7 +30,7 @@ from kl_hooks.arch.packages import product_packages
 from kl_hooks.arch.propose import proposal_text, propose
 from kl_hooks.cli.hooks import PRE_COMMIT_FILE, all_hooks_run
 from kl_hooks.cli.options import format_option
-from kl_hooks.cli.output import counted, echo, echo_json, warn, workspace
+from kl_hooks.cli.output import counted, print_answer, print_list, warn, workspace
 from kl_hooks.config.settings import SETTINGS_FILE
 from kl_hooks.config.yaml import ListNode, MapNode, Node, TextNode, load_yaml
 from kl_hooks.errors import EnvironmentProblem, KlError, UsageProblem
@@ -48,31 +48,24 @@ _RECORD: Final = "init.json"
 _SCHEMA: Final = "kl.init.record/1"
 
 
-@overload
-def _read_record(state: State) -> dict[str, Any] | None: ...
-
-
-@overload
-def _read_record(state: State, *, needed: Literal[True]) -> dict[str, Any]: ...
-
-
-def _read_record(state: State, *, needed: bool = False) -> dict[str, Any] | None:
-    """The record of earlier runs; None where there is none.
-
-    EnvironmentProblem for one that is not ours, and for none where it is needed.
-    """
+def _read_record(state: State) -> dict[str, Any] | None:
+    """The record of earlier runs; None where there is none. EnvironmentProblem for one that is not ours."""
     try:
         record = json.loads((state.directory / _RECORD).read_bytes())
     except (FileNotFoundError, NotADirectoryError):
-        if not needed:
-            return None
-        hint = "What kl init wrote is in .kl/; remove it by hand if that is what you want."
-        reason = "there is no record of a kl init to undo."
-        raise EnvironmentProblem(reason, place=str(state.directory), hint=hint) from None
+        return None
     except (OSError, ValueError) as error:
         raise EnvironmentProblem(f"can't be read: {error}.", place=str(state.directory / _RECORD)) from error
     if not isinstance(record, dict) or record.get("schema") != _SCHEMA:
         raise EnvironmentProblem("is not a record of this version.", place=str(state.directory / _RECORD))
+    return record
+
+
+def _record_to_undo(state: State) -> dict[str, Any]:
+    record = _read_record(state)
+    if record is None:
+        hint = "What kl init wrote is in .kl/; remove it by hand if that is what you want."
+        raise EnvironmentProblem("there is no record of a kl init to undo.", place=str(state.directory), hint=hint)
     return record
 
 
@@ -135,10 +128,10 @@ def _undo(root: Path, state: State) -> list[tuple[str, str]]:
     """Take back what `_apply_plan` wrote; return (path, what was done). EnvironmentProblem: nothing recorded."""
     if not os.path.lexists(root / ".kl") and _read_record(state) is None:
         raise EnvironmentProblem("nothing to undo: there is no .kl/, and no record of a kl init.", place=str(root))
-    _read_record(state, needed=True)
+    _record_to_undo(state)
     with store_lock(state.lock, wait=_LOCK_TIMEOUT, what="kl init --undo"):
         # read again under the lock: another command may have changed it since
-        return _undo_files(root, state, _read_record(state, needed=True))
+        return _undo_files(root, state, _record_to_undo(state))
 
 
 def _undo_files(root: Path, state: State, record: dict[str, Any]) -> list[tuple[str, str]]:
@@ -376,9 +369,9 @@ def _seed(ws: Workspace) -> list[str]:
         return []
     made = [step.record.path for step in done if step.what == "created" and step.record]
     with store_lock(ws.state.lock, wait=10.0, what="kl init"):
-        record = _read_record(ws.state, needed=True)
+        record = _record_to_undo(ws.state)
         # so that --undo removes those that nobody has edited since
-        hashes = {path: hashlib.sha256((ws.root / path).read_bytes()).hexdigest() for path in made}
+        hashes = {path: _hash((ws.root / path).read_bytes()) for path in made}
         _write_record(ws.state, {**record, "created": {**record["created"], **hashes}})
     return made
 
@@ -407,35 +400,35 @@ def _to_dict(found: _Survey) -> dict[str, object]:
     }
 
 
-def _print_survey(ws: Workspace, found: _Survey) -> None:
+def _survey_lines(ws: Workspace, found: _Survey) -> Iterator[str]:
     """What was found and done, for a person."""
-    echo(f"kl {_version()} - knowledge layer for this repository\n")
+    yield f"kl {_version()} - knowledge layer for this repository\n"
     for row in found.found:
-        echo("  found   " + "  ".join(f"{word:<14}" for word in row).rstrip())
+        yield "  found   " + "  ".join(f"{word:<14}" for word in row).rstrip()
     if not found.layers:
-        echo("  found   no python package: no layers to propose")
-    echo()
+        yield "  found   no python package: no layers to propose"
+    yield ""
     for path in found.plan.create:
         about = {
             MANIFEST: f"{counted(found.layers, 'layer')}, proposed from your imports   [review this]",
             BASELINE: f"{counted(found.accepted, 'import')} against these layers accepted; only new ones block",
         }.get(path, "")
-        echo(f"  wrote   {path:<24} {about}".rstrip())
+        yield f"  wrote   {path:<24} {about}".rstrip()
     for path, text in found.plan.append.items():
         lines = text.count(b"\n")
-        echo(f"  added   {path:<24} +{counted(lines, 'line')}")
+        yield f"  added   {path:<24} +{counted(lines, 'line')}"
     for path in found.unchanged:
-        echo(f"  exists  {path}")
+        yield f"  exists  {path}"
     if found.seeded:
-        echo(f"  seeded  {counted(len(found.seeded), 'record')} in .kl/knowledge/   [review them]")
-    echo(f"  store   {ws.state.directory}   private to this clone\n")
+        yield f"  seeded  {counted(len(found.seeded), 'record')} in .kl/knowledge/   [review them]"
+    yield f"  store   {ws.state.directory}   private to this clone\n"
     if found.snippet:
-        echo(f"  To check commits, add this to the list `repos` of {PRE_COMMIT_FILE}")
-        echo("  (kl init --yes appends it where it can):\n")
-        echo(_pre_commit_entry(4) + f"\n  and at the top of it:  {_STAGES}")
+        yield f"  To check commits, add this to the list `repos` of {PRE_COMMIT_FILE}"
+        yield "  (kl init --yes appends it where it can):\n"
+        yield _pre_commit_entry(4) + f"\n  and at the top of it:  {_STAGES}"
     for number, step in enumerate(_steps(found), 1):
-        echo(f"  {'next' if number == 1 else '    '}    {number}. {step}")
-    echo("Nothing was committed. Undo with: kl init --undo")
+        yield f"  {'next' if number == 1 else '    '}    {number}. {step}"
+    yield "Nothing was committed. Undo with: kl init --undo"
 
 
 def _steps(found: _Survey) -> list[str]:
@@ -501,10 +494,7 @@ def init(yes: bool, exact: bool, back: bool, upgrade: bool, shape: str) -> int:
         found.seeded = _seed(ws)
     for remark in found.notes:
         warn(remark)
-    if shape == "json":
-        echo_json(_to_dict(found))
-    else:
-        _print_survey(ws, found)
+    print_answer(shape, _to_dict(found), _survey_lines(ws, found))
     return 0
 
 
@@ -527,24 +517,18 @@ def _upgrade_hooks(ws: Workspace, shape: str) -> int:
     assert ws.repo is not None  # require_repository refused it
     names = [one.name for one in outdated_hooks(ws.repo)]
     done = install_hooks(ws.repo, names, sys.executable, ws.state.spool) if names else []
-    if shape == "json":
-        rows = [{"name": one.name, "path": str(one.path), "action": one.action, "reason": one.reason} for one in done]
-        echo_json({"schema": "kl.init.upgrade/1", "hooks": rows})
-        return 0
-    for one in done:
-        echo(f"  {one.action:<10} {one.path}")
-    if not done:
-        echo("nothing to renew: no git hook here was written by an older version of kl.")
+    plain = [{"name": one.name, "path": str(one.path), "action": one.action, "reason": one.reason} for one in done]
+    rows = [f"  {one.action:<10} {one.path}" for one in done]
+    none = "nothing to renew: no git hook here was written by an older version of kl."
+    print_list(shape, {"schema": "kl.init.upgrade/1", "hooks": plain}, rows, len(rows), none)
     return 0
 
 
 def _print_undo(ws: Workspace, shape: str) -> int:
     done = _undo(ws.root, ws.state)
     _allow_seeding_again(ws, [path for path, what in done if what == "removed"])
-    if shape == "json":
-        echo_json({"schema": "kl.init.undo/1", "done": [{"path": path, "what": what} for path, what in done]})
-        return 0
-    for path, what in done:
-        echo(f"  {path:<28} {what}")
-    echo("What kl recorded in this clone stays; it is private to it: " + str(ws.state.directory))
+    lines = [f"  {path:<28} {what}" for path, what in done]
+    lines.append(f"What kl recorded in this clone stays; it is private to it: {ws.state.directory}")
+    plain = [{"path": path, "what": what} for path, what in done]
+    print_answer(shape, {"schema": "kl.init.undo/1", "done": plain}, lines)
     return 0
