@@ -175,6 +175,46 @@ def why_(words: tuple[str, ...]) -> None:
     echo_lines(explain_one(made.document, words[0]))
 
 
+@context.command(
+    "replay",
+    short_help="Grade the ranking of code on past commits.",
+    epilog="Example: kl context replay --last 500 --tasks 30 --repo ../flask --repo ../click",
+)
+@click.argument("words", nargs=-1, metavar="")
+@click.option("--last", default=500, show_default=True, type=click.IntRange(1), help="Newest commits to choose from.")
+@click.option(
+    "--tasks",
+    default=30,
+    show_default=True,
+    type=click.IntRange(1),
+    help="Most tasks of a repository, drawn at random.",
+)
+@click.option("--seed", default=0, show_default=True, help="Of the draw and of the intervals.")
+@click.option(
+    "--repo", "repos", multiple=True, type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="A clone to replay instead of this repository; may be given several times.",
+)  # fmt: skip
+@format_option()
+def replay_(words: tuple[str, ...], last: int, tasks: int, seed: int, repos: tuple[Path, ...], shape: str) -> None:
+    """Grade the ranking of code on past commits.
+
+    Each task is the message of a commit without paths, file names and IDs; the answer is what the commit changed. Only
+    the content and history of its parent are seen. Printed beside grep, BM25 over files and over symbols, past commits,
+    and the fusion (RRF) of the last three: recall of files among the first 1, 5 and 10, the mean reciprocal rank, and
+    which files and symbols are in the delivered text. Writes nothing.
+    """
+    if words:
+        typed = " ".join(["replay", *words])
+        raise UsageProblem(
+            f"takes options only, not {words[0]!r}.",
+            place="kl context replay",
+            hint=f"If {typed!r} is a task: kl context -- {typed}",
+        )
+    from kl_hooks.cli.replay import replay_history  # here: it imports the scanner of source, which packages do without
+
+    replay_history(repos, last, tasks, seed, shape == "json")
+
+
 context.add_command(critical_)
 
 

@@ -185,6 +185,46 @@ def update_history(ws: Workspace) -> None:
         history.store_history(db, tip, shas, new)
 
 
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """The densest form of a ranking: paths, and under each `qualname:line`."""
+
+    text: str
+    paths: tuple[str, ...]
+    symbols: tuple[str, ...]
+    """IDs."""
+
+
+_CHARACTERS_PER_FILE: Final = 160
+"""Of a budget, for each file that is named before any symbol."""
+_SYMBOLS_PER_FILE: Final = 25
+
+
+def dense_outline(ranking: CodeRanking, characters: int) -> Outline:
+    """The best files, the best symbols of these under their path, then further files, as many as fit."""
+    paths = [one.path for one in ranking.files]
+    shown: dict[str, list[str]] = {}
+    left, count = characters, max(characters // _CHARACTERS_PER_FILE, 1)
+    ids: list[str] = []
+    for path in paths[:count]:
+        if len(path) + 1 <= left:
+            shown[path] = []
+            left -= len(path) + 1
+    for one in ranking.symbols:
+        lines = shown.get(one.path)
+        line = f"  {one.qualname}:{one.line}"
+        if lines is not None and len(lines) < _SYMBOLS_PER_FILE and len(line) + 1 <= left:
+            lines.append(line)
+            ids.append(one.id)
+            left -= len(line) + 1
+    for path in paths[count:]:
+        if len(path) + 1 <= left:
+            shown[path] = []
+            left -= len(path) + 1
+    text = "".join("".join(f"{line}\n" for line in (path, *lines)) for path, lines in shown.items())
+    return Outline(text, tuple(shown), tuple(ids))
+
+
 class StoredCode:
     """One corpus of the code graph's database, as ranking reads it."""
 
@@ -218,7 +258,7 @@ class StoredCode:
     def importers(self, paths: Collection[str]) -> Mapping[str, Collection[str]]:
         """As `CodeReader.importers`."""
         asked = [f"file:{path}" for path in sorted(paths)]
-        found = links.of_many(self._db, asked, incoming=True, relation="imports")
+        found = links.of_many(self._db, asked, incoming=True, relation="depends_on")
         return {
             target.removeprefix("file:"): {link.source.removeprefix("file:") for link in some}
             for target, some in found.items()

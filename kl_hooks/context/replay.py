@@ -1,0 +1,442 @@
+"""Replay of history: how well code is found for tasks whose answer is known, beside plain full-text baselines.
+
+A task is the message of a past commit without paths, file names and IDs; the answer is what the commit changed. Only
+the content and the history of its parent are seen. Nothing is written but what git itself caches.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from math import log
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from kl_hooks.code.modules import ModuleIndex, file_links, imported_names, module_names
+from kl_hooks.code.scanner.python import scan_guarded
+from kl_hooks.context.ranking import CodeRanking, Outline, RankedFile, RankedSymbol, SymbolRow, dense_outline, rank
+from kl_hooks.git.commits import TouchedFiles, ancestors, touched_files
+from kl_hooks.git.files import files_at, read_files
+from kl_hooks.git.repository import git_in
+from kl_hooks.index.history import Change, MemoryHistory, PastCommit, message_terms
+from kl_hooks.index.index import split_all
+from kl_hooks.index.postings import SOURCE, FileTerms, MemoryPostings, corpus_of, file_terms
+from kl_hooks.index.terms import read_query, text_terms
+
+if TYPE_CHECKING:
+    from kl_hooks.git.repository import Repository
+    from kl_hooks.index.history import History
+
+RECIPE: Final = "recipe"
+METHODS: Final = ("grep", "BM25 file", "BM25 symbol", "history", "RRF", RECIPE)
+"""In the order in which they are printed; RRF is of file, symbol and history."""
+BUDGETS: Final = (1000, 2000, 4000)
+"""Tokens of four characters."""
+PLACES: Final = (1, 5, 10)
+_MOST_FILES: Final = 8
+_FEWEST_WORDS: Final = 3
+_K1: Final = 1.2
+_B: Final = 0.75
+_RRF: Final = 60
+_SIGNATURES: Final = 8
+_UNRANKED: Final = ("namespace", "field")
+_RESAMPLES: Final = 2000
+
+
+class Task(NamedTuple):
+    """A past commit as a task."""
+
+    sha: str
+    parent: str
+    text: str
+    """Its message, scrubbed."""
+    files: frozenset[str]
+    """The source files it changed, by their names before."""
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What one method found for one task."""
+
+    recall: Mapping[int, float]
+    """Place → share of the files among so many first ones."""
+    reciprocal: float
+    """1 / place of the first right file; 0 for none."""
+    symbols: float
+    """Share of the changed symbols among the first ten; 0 where the task has none."""
+    delivered: Mapping[int, tuple[float, float]]
+    """Budget → share of files and of symbols in the delivered text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """A task and what every method found."""
+
+    repository: str
+    task: Task
+    symbols: frozenset[str]
+    """IDs of the changed functions, methods and classes."""
+    named: bool
+    """True where the text has the name of one of them."""
+    results: Mapping[str, Result]
+    missing: frozenset[str] = frozenset()
+    """Files that the recipe has not among its first ten."""
+
+
+_SCRUBBED: Final = re.compile(
+    r"""(?x) https?://\S+ | \S+@\S+\.\w+ | \(?(?:\#|GH-?|gh-?)\d+\)? | \b[0-9a-f]{7,40}\b
+    | (?<![\w`])[\w.-]*/[\w./-]+ | \b[\w-]+\.(?:pyi?|rst|md|txt|toml|cfg|ya?ml|json|html?)\b"""
+)
+_TRAILER: Final = re.compile(r"(?m)^(?:[A-Z][A-Za-z-]+-by|Change-Id|Fixes|Closes|Refs?|See): .*$|^\(cherry picked .*$")
+
+
+def scrub(message: str) -> str:
+    """A commit's message without what only its author could know: paths, file names, numbers of issues, hashes."""
+    text = _SCRUBBED.sub(" ", _TRAILER.sub("", message))
+    return "\n".join(" ".join(line.split()) for line in text.strip().splitlines()).strip()
+
+
+def find_tasks(repo: Repository, last: int, most: int, seed: int) -> list[Task]:
+    """At most `most` of the `last` commits, chosen by `seed`: with few source files and some words."""
+    commits = touched_files(repo, ancestors(repo, last), (".py",))
+    order = random.Random(seed).sample(commits, len(commits))
+    found: list[Task] = []
+    for commit in order:
+        task = _task(repo, commit)
+        if task is not None:
+            found.append(task)
+        if len(found) == most:
+            break
+    return found
+
+
+def _task(repo: Repository, commit: TouchedFiles) -> Task | None:
+    text = scrub(commit.message)
+    words = read_query(text).weights
+    source = {old or path for path, old in commit.changes if corpus_of(old or path) == SOURCE}
+    if not source or len(source) > _MOST_FILES or len(words) < _FEWEST_WORDS:
+        return None
+    parents = git_in(repo, "rev-list", "--parents", "-n", "1", commit.sha).decode("ascii").split()[1:]
+    if len(parents) != 1:
+        return None
+    there = {entry.path for entry in files_at(repo, parents[0], (".py",))}
+    files = frozenset(source & there)
+    return Task(commit.sha, parents[0], text, files) if files else None
+
+
+class Source(NamedTuple):
+    """A file of the parent."""
+
+    symbols: list[SymbolRow]
+    ends: list[int]
+    signatures: list[str]
+    terms: FileTerms
+    words: Counter[str]
+    """Of the whole file, identifiers whole and in parts."""
+    docs: list[tuple[int, Counter[str]]]
+    """The same of each symbol, by its place."""
+    imports: list[list[Any]]
+
+
+class MemoryCode:
+    """The source of a revision, as ranking reads it."""
+
+    def __init__(self, files: Mapping[str, Source], history: History) -> None:
+        self.files = files
+        self.postings = MemoryPostings({path: one.terms for path, one in files.items()})
+        self.history: History | None = history
+        self._importers: dict[str, set[str]] | None = None
+
+    def symbols(self, paths: Collection[str]) -> dict[str, list[SymbolRow]]:
+        """As `CodeReader.symbols`."""
+        return {path: self.files[path].symbols for path in paths}
+
+    def definitions(self, names: Collection[str]) -> dict[str, list[str]]:
+        """As `CodeReader.definitions`."""
+        found: dict[str, list[str]] = {}
+        for path, one in self.files.items():
+            for row in one.symbols:
+                name = row.id.rpartition(".")[2]
+                if name in names and row.kind not in _UNRANKED:
+                    found.setdefault(name, []).append(path)
+        return found
+
+    def importers(self, paths: Collection[str]) -> dict[str, set[str]]:
+        """As `CodeReader.importers`."""
+        if self._importers is None:
+            self._importers = {}
+            facts = {path: {"imports": one.imports} for path, one in self.files.items()}
+            modules = ModuleIndex(module_names(list(facts), imported_names(facts.values())))
+            for path, one in self.files.items():
+                for link in file_links(path, one.imports, modules):
+                    self._importers.setdefault(modules.path_of(link.target.partition(":")[2]), set()).add(path)
+        return {path: self._importers.get(path, set()) for path in paths}
+
+
+class Replay:
+    """One repository; what was read for one task serves the next."""
+
+    def __init__(self, repo: Repository, name: str) -> None:
+        self._repo, self._name = repo, name
+        self._sources: dict[tuple[str, str], Source] = {}
+        self._commits: dict[str, PastCommit] = {}
+
+    def replay(self, task: Task) -> Replayed:
+        """What every method finds for a task."""
+        code = MemoryCode(self._files(task.parent), self._history(task.parent))
+        gold = self._changed_symbols(task, code)
+        words = set(re.findall(r"\w+", task.text))
+        named = any(one.rpartition(".")[2] in words for one in gold)
+        rankings: dict[str, CodeRanking] = {
+            "grep": _grep(code, task.text),
+            "BM25 file": _bm25_files(code, task.text),
+            "BM25 symbol": _bm25_symbols(code, task.text),
+            "history": _bm25_history(code, task.text),
+        }
+        rankings["RRF"] = _fused([rankings["BM25 file"], rankings["BM25 symbol"], rankings["history"]])
+        rankings[RECIPE] = rank(code, task.text)
+        results = {method: _result(rankings[method], task, gold, code, method) for method in METHODS}
+        missing = task.files.difference(one.path for one in rankings[RECIPE].files[:10])
+        return Replayed(self._name, task, gold, named, results, missing)
+
+    def _files(self, rev: str) -> dict[str, Source]:
+        entries = [entry for entry in files_at(self._repo, rev, (".py",)) if corpus_of(entry.path) == SOURCE]
+        missing = [entry for entry in entries if (entry.path, entry.blob) not in self._sources]
+        for entry, content in read_files(self._repo, missing, "objects"):
+            self._sources[entry.path, entry.blob] = read_source(content, entry.path)
+        keys = ((entry.path, entry.blob) for entry in entries)
+        return {key[0]: self._sources[key] for key in keys if key in self._sources}
+
+    def _history(self, rev: str) -> MemoryHistory:
+        shas = ancestors(self._repo, 6000, rev)
+        missing = [sha for sha in shas if sha not in self._commits]
+        for one in touched_files(self._repo, missing, (".py",)):
+            changes = tuple(Change(*change) for change in one.changes)
+            self._commits[one.sha] = PastCommit(one.sha, one.time, message_terms(one.message), changes)
+        return MemoryHistory([self._commits[sha] for sha in shas if sha in self._commits])
+
+    def _changed_symbols(self, task: Task, code: MemoryCode) -> frozenset[str]:
+        """The innermost functions, methods and classes of the parent that hold a changed line."""
+        found: set[str] = set()
+        for path in sorted(task.files & code.files.keys()):
+            out = git_in(
+                self._repo, "diff", "-U0", "--no-color", "--no-ext-diff", "--no-textconv", task.parent, task.sha,
+                "--", f":(literal){path}",
+            )  # fmt: skip
+            one = code.files[path]
+            for start, count in re.findall(rb"(?m)^@@ -(\d+)(?:,(\d+))? ", out):
+                first = int(start)
+                for line in range(first, first + max(int(count or 1), 1)):
+                    around = [
+                        (row.line, row.id)
+                        for row, end in zip(one.symbols, one.ends, strict=True)
+                        if row.line <= line <= end and row.kind not in _UNRANKED
+                    ]
+                    found |= {max(around)[1]} if around else set()
+        return frozenset(found)
+
+
+def read_source(content: bytes, path: str) -> Source:
+    """A file's content as the replay needs it. Never raises for bad source."""
+    facts = scan_guarded(content, path, path.removesuffix(".py").replace("/", "."))
+    rows = facts["symbols"]
+    words = [split_all(text[3]).lower().split() for text in facts["text"]]
+    docs = [(text[0], Counter(some)) for text, some in zip(facts["text"], words, strict=True)]
+    for (place, counts), text in zip(docs, facts["text"], strict=True):
+        counts.update(split_all(f"{text[1]} {text[2]}" if place else "").lower().split())
+    whole: Counter[str] = Counter()
+    for _, counts in docs:
+        whole.update(counts)
+    whole.update(split_all(path).lower().split())
+    return Source(
+        [SymbolRow(row[0], row[1]) for row in rows], [row[2] for row in rows], [row[3] for row in rows],
+        file_terms(path, facts["text"]), whole, docs, facts["imports"],
+    )  # fmt: skip
+
+
+def _asked(text: str) -> list[str]:
+    """The distinct words of a task for the baselines: split, without stop words, not stemmed."""
+    weights = read_query(text).weights
+    words = dict.fromkeys(split_all(text).lower().split())
+    return [word for word in words if len(word) > 1 and not weights.keys().isdisjoint(text_terms(word))]
+
+
+def _bm25(docs: Sequence[Counter[str]], words: Sequence[str]) -> list[float]:
+    """BM25 of each document, with the usual constants."""
+    sizes = [sum(one.values()) for one in docs]
+    mean = sum(sizes) / len(sizes) if sizes else 0.0
+    scores = [0.0] * len(docs)
+    for word in words:
+        hits = [(place, one[word]) for place, one in enumerate(docs) if word in one]
+        idf = log(1 + (len(docs) - len(hits) + 0.5) / (len(hits) + 0.5))
+        for place, count in hits:
+            scores[place] += idf * count * (_K1 + 1) / (count + _K1 * (1 - _B + _B * sizes[place] / mean))
+    return scores
+
+
+def _files_ranking(scores: Mapping[str, float]) -> tuple[RankedFile, ...]:
+    order = sorted((path for path in scores if scores[path] > 0), key=lambda path: (-round(scores[path], 9), path))
+    return tuple(RankedFile(path, round(scores[path] * 1_000_000)) for path in order)
+
+
+def _grep(code: MemoryCode, text: str) -> CodeRanking:
+    scores: dict[str, float] = {}
+    for word in _asked(text):
+        hits = [path for path, one in code.files.items() if word in one.words]
+        for path in hits:
+            scores[path] = scores.get(path, 0.0) + log(1 + len(code.files) / len(hits))
+    return CodeRanking(_files_ranking(scores))
+
+
+def _bm25_files(code: MemoryCode, text: str) -> CodeRanking:
+    scores = _bm25([one.words for one in code.files.values()], _asked(text))
+    return CodeRanking(_files_ranking(dict(zip(code.files, scores, strict=True))))
+
+
+def _bm25_symbols(code: MemoryCode, text: str) -> CodeRanking:
+    keys = [(path, place) for path, one in code.files.items() for place, _ in one.docs]
+    scores = _bm25([counts for one in code.files.values() for _, counts in one.docs], _asked(text))
+    of_file: dict[str, list[float]] = {}
+    symbols: list[RankedSymbol] = []
+    for (path, place), score in zip(keys, scores, strict=True):
+        if score > 0:
+            of_file.setdefault(path, []).append(score)
+            row = code.files[path].symbols[place]
+            if row.kind != "namespace":
+                symbols.append(RankedSymbol(row.id, path, row.line, row.id, row.kind, round(score * 1_000_000)))
+    best = {path: sum(sorted(some, reverse=True)[:3]) for path, some in of_file.items()}
+    return CodeRanking(_files_ranking(best), tuple(sorted(symbols, key=lambda one: (-one.score, one.id, one.path))))
+
+
+def _bm25_history(code: MemoryCode, text: str) -> CodeRanking:
+    history = code.history
+    assert history is not None
+    found = history.find(tuple(read_query(text).weights))
+    sizes = [whole for whole, _ in history.lengths]
+    mean = sum(sizes) / len(sizes) if sizes else 1.0
+    scores: dict[int, float] = {}
+    for hits in found.values():
+        idf = log(1 + (len(sizes) - len(hits) + 0.5) / (len(hits) + 0.5))
+        for commit, count in hits:
+            gain = idf * count * (_K1 + 1) / (count + _K1 * (1 - _B + _B * sizes[commit] / mean))
+            scores[commit] = scores.get(commit, 0.0) + gain
+    of_file: dict[str, float] = {}
+    for commit in sorted(scores, key=lambda one: (-round(scores[one], 9), one))[:50]:
+        known = [path for path in history.files[commit] if path in code.files]
+        for path in known:
+            of_file[path] = of_file.get(path, 0.0) + scores[commit] / len(known)
+    return CodeRanking(_files_ranking(of_file))
+
+
+def _fused(rankings: Iterable[CodeRanking]) -> CodeRanking:
+    """Reciprocal rank fusion of the files; symbols as the one ranking that has them."""
+    scores: dict[str, float] = {}
+    symbols: tuple[RankedSymbol, ...] = ()
+    for ranking in rankings:
+        symbols = symbols or ranking.symbols
+        for place, one in enumerate(ranking.files, 1):
+            scores[one.path] = scores.get(one.path, 0.0) + 1 / (_RRF + place)
+    return CodeRanking(_files_ranking(scores), symbols)
+
+
+def _result(ranking: CodeRanking, task: Task, gold: frozenset[str], code: MemoryCode, method: str) -> Result:
+    paths = [one.path for one in ranking.files]
+    recall = {most: len(task.files.intersection(paths[:most])) / len(task.files) for most in PLACES}
+    first = next((place for place, path in enumerate(paths, 1) if path in task.files), 0)
+    symbols = len(gold.intersection(one.id for one in ranking.symbols[:10])) / len(gold) if gold else 0.0
+    delivered = {}
+    for budget in BUDGETS:
+        text = dense_outline(ranking, budget * 4) if method == RECIPE else _signatures(ranking, code, budget * 4)
+        files = {path for path in task.files if path in text.paths}
+        delivered[budget] = (
+            len(files) / len(task.files),
+            len(gold.intersection(text.symbols)) / len(gold) if gold else 0.0,
+        )
+    return Result(recall, 1 / first if first else 0.0, symbols, delivered)
+
+
+def _signatures(ranking: CodeRanking, code: MemoryCode, characters: int) -> Outline:
+    """What a plain search would give: each file with its best signatures, or its first ones."""
+    by_file: dict[str, list[str]] = {}
+    for symbol in ranking.symbols:
+        by_file.setdefault(symbol.path, []).append(symbol.id)
+    parts: list[str] = []
+    paths: list[str] = []
+    ids: list[str] = []
+    left = characters
+    for one in ranking.files:
+        source = code.files[one.path]
+        signatures = dict(zip((row.id for row in source.symbols), source.signatures, strict=True))
+        chosen = (by_file.get(one.path) or [row.id for row in source.symbols if row.kind not in _UNRANKED])[
+            :_SIGNATURES
+        ]
+        for line, identifier in [(one.path, ""), *((f"  {signatures[each]}", each) for each in chosen)]:
+            if len(line) + 1 > left:
+                return Outline("".join(parts), tuple(paths), tuple(ids))
+            parts.append(f"{line}\n")
+            left -= len(line) + 1
+            (ids if identifier else paths).append(identifier or one.path)
+    return Outline("".join(parts), tuple(paths), tuple(ids))
+
+
+class Mean(NamedTuple):
+    """What one method reached over all tasks."""
+
+    recall: dict[int, float]
+    reciprocal: float
+    symbols: float
+    delivered: dict[int, tuple[float, float]]
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values: `R@1` …, `MRR`, `symbols@10`, `file@1000`, `symbol@1000` …, to four digits."""
+        values = {f"R@{place}": value for place, value in self.recall.items()}
+        values |= {"MRR": self.reciprocal, "symbols@10": self.symbols}
+        for budget, (files, symbols) in self.delivered.items():
+            values |= {f"file@{budget}": files, f"symbol@{budget}": symbols}
+        return {name: round(value, 4) for name, value in values.items()}
+
+
+def mean(done: Sequence[Replayed], method: str) -> Mean:
+    """The mean over tasks, of symbols over those that change any; zeros where there are none."""
+    files = [one.results[method] for one in done]
+    symbols = [one.results[method] for one in done if one.symbols]
+    return Mean(
+        {place: _mean(one.recall[place] for one in files) for place in PLACES},
+        _mean(one.reciprocal for one in files),
+        _mean(one.symbols for one in symbols),
+        {
+            budget: (
+                _mean(one.delivered[budget][0] for one in files),
+                _mean(one.delivered[budget][1] for one in symbols),
+            )
+            for budget in BUDGETS
+        },
+    )
+
+
+def _mean(values: Iterable[float]) -> float:
+    some = list(values)
+    return sum(some) / len(some) if some else 0.0
+
+
+def difference(done: Sequence[Replayed], other: str, place: int, seed: int) -> tuple[float, float, float]:
+    """How much more the recipe recalls at a place than another method, and the paired bootstrap's 95 % interval."""
+    gains = [one.results[RECIPE].recall[place] - one.results[other].recall[place] for one in done]
+    if not gains:
+        return 0.0, 0.0, 0.0
+    chance = random.Random(seed)
+    means = sorted(sum(chance.choices(gains, k=len(gains))) / len(gains) for _ in range(_RESAMPLES))
+    return sum(gains) / len(gains), means[_RESAMPLES // 40], means[-_RESAMPLES // 40 - 1]
+
+
+def losses(done: Sequence[Replayed]) -> list[Replayed]:
+    """The tasks of which the recipe misses a file among its first ten, those that a baseline finds first."""
+    missed = [one for one in done if one.missing]
+
+    def order(one: Replayed) -> tuple[float, str]:
+        best = max(one.results[method].recall[10] for method in METHODS if method != RECIPE)
+        return one.results[RECIPE].recall[10] - best, one.task.sha
+
+    return sorted(missed, key=order)

@@ -1,0 +1,231 @@
+"""The ranking of code: the recipe's formulas, and what must hold of it whatever the task and the files are."""
+
+from __future__ import annotations
+
+import math
+import random
+from pathlib import Path
+
+import click
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kl_hooks.code.scanner.python import scan_python
+from kl_hooks.context.ranking import CodeRanking, dense_outline, is_about_tests, merge, rank, rank_code
+from kl_hooks.context.replay import MemoryCode, read_source
+from kl_hooks.index.history import Change, MemoryHistory, PastCommit, StoredHistory, message_terms
+from kl_hooks.index.postings import SOURCE, corpus_of
+from kl_hooks.index.terms import WEIGHTS, Field, path_terms, read_query, terms
+from kl_hooks.workspace import Workspace
+from tests.support import Checkout, checkout
+
+FILES = {
+    "src/shop/price.py": (
+        '"""Prices."""\nfrom shop.cart import Cart\n\n\ndef round_total(cents: int) -> int:\n'
+        '    """Round a checkout total half up."""\n    return cents\n'
+    ),
+    "src/shop/cart.py": (
+        "class Cart:\n    def checkout(self) -> int:\n        # the session knows the total\n"
+        "        return self.items\n\n    def add_item(self, item): self.items.append(item)\n"
+    ),
+    "src/shop/mail.py": 'def send_mail(to: str) -> None:\n    """Send a letter."""\n    raise OSError("no session")\n',
+    "src/shop/web.py": "from shop.price import round_total\n\ndef view(cart):\n    return round_total(cart.total())\n",
+}
+COMMITS = [
+    ("Round totals half up", "src/shop/price.py"), ("Letters have a subject", "src/shop/mail.py"),
+    ("Cart remembers its session", "src/shop/cart.py"),
+]  # fmt: skip
+
+
+def code(files: dict[str, str], commits: list[tuple[str, str]] = COMMITS) -> MemoryCode:
+    past = [
+        PastCommit(f"c{n}", 10_000_000 - n * 86_400, message_terms(message), (Change(path),))
+        for n, (message, path) in enumerate(commits)
+    ]
+    return MemoryCode({path: read_source(text.encode(), path) for path, text in files.items()}, MemoryHistory(past))
+
+
+def bm25f(files: dict[str, str], task: str) -> dict[str, float]:
+    """Path → BM25F of its best symbol, straight from the formula of the recipe."""
+    docs = []
+    for path, text in files.items():
+        for _, name, owner, words in read_texts(text):
+            fields: dict[Field, list[str]] = {one: [] for one in Field}
+            fields[Field.NAME], fields[Field.OWNER] = terms([name]), terms([owner])
+            fields[Field.PATH] = path_terms(path)
+            field = Field.BODY
+            for word in words.split():
+                marks = {".": Field.BODY, "#": Field.COMMENT, '"': Field.STRING, "(": Field.SIGNATURE, "'": Field.DOC}
+                if word in marks:
+                    field = marks[word]
+                else:
+                    fields[field] += terms([word])
+            docs.append((path, fields))
+    average = {one: sum(len(fields[one]) for _, fields in docs) / len(docs) for one in Field}
+    best: dict[str, float] = {}
+    for path, fields in docs:
+        score = 0.0
+        for term, weight in read_query(task).weights.items():
+            having = sum(any(term in some for some in other.values()) for _, other in docs)
+            x = 0.0
+            for one in Field:
+                if term in fields[one]:
+                    x += WEIGHTS[one] * fields[one].count(term) / (0.5 + 0.5 * len(fields[one]) / average[one])
+            score += weight * math.log(1 + (len(docs) - having + 0.5) / (having + 0.5)) * 1.9 * x / (x + 0.9)
+        best[path] = max(best.get(path, 0.0), score)
+    return best
+
+
+def read_texts(text: str) -> list[list[str]]:
+    return scan_python(text.encode(), "a.py", "m")["text"]
+
+
+@pytest.mark.parametrize("task", ["round checkout totals", "session of a cart", "send_mail raises OSError", "Cart"])
+def test_words_count_as_in_the_formula(task: str) -> None:
+    expected = bm25f(FILES, task)
+    top = max(expected.values())
+    found = {one.path: one.parts.get("symmax", 0) for one in rank(code(FILES), task).files}
+    for path, value in expected.items():
+        assert found.get(path, 0) == pytest.approx(1.7 * value / top * 1_000_000, abs=2)
+
+
+def test_the_file_that_is_meant_comes_first() -> None:
+    found = rank(code(FILES), "Checkout totals must be rounded half up")
+    assert found.files[0].path == "src/shop/price.py"
+    assert found.symbols[0].qualname == "round_total"
+    assert found.symbols[0].line == 5
+    assert sum(found.files[0].parts.values()) == pytest.approx(found.files[0].score, abs=9)
+
+
+def test_who_imports_what_is_meant_is_lifted() -> None:
+    parts = {one.path: one.parts for one in rank(code(FILES), "round total half up").files}
+    assert parts["src/shop/web.py"]["imports"] > 0
+    assert "imports" not in parts["src/shop/cart.py"]
+
+
+def test_past_commits_lead_to_files_without_a_word_of_the_task() -> None:
+    history = [*COMMITS, ("Newsletter for subscribers", "src/shop/mail.py")]
+    found = rank(code(FILES, history), "newsletter subscribers")
+    assert [one.path for one in found.files] == ["src/shop/mail.py"]
+    assert set(found.files[0].parts) == {"past commits", "messages"}
+
+
+def test_a_module_is_never_shown() -> None:
+    found = rank(code({"a.py": "prices = [1]\n"}), "prices")
+    assert [one.path for one in found.files] == ["a.py"]
+    assert found.symbols == ()
+
+
+@settings(max_examples=25)
+@given(st.permutations(sorted(FILES)), st.sampled_from(["round checkout totals", "session", "mail cart view"]))
+def test_the_order_of_files_does_not_matter(order: list[str], task: str) -> None:
+    assert rank(code({path: FILES[path] for path in order}), task) == rank(code(FILES), task)
+
+
+@pytest.mark.parametrize("task", ["round checkout totals", "session cookie", "send a letter by mail"])
+def test_a_file_about_something_else_leaves_the_order(task: str) -> None:
+    more = {**FILES, "src/shop/zoo.py": "def feed(lion):\n    return lion.eat()\n"}
+    assert [one.path for one in rank(code(more), task).files if one.path in FILES] == [
+        one.path for one in rank(code(FILES), task).files
+    ]
+
+
+@settings(max_examples=50)
+@given(st.text())
+def test_any_text_is_answered(task: str) -> None:
+    rank(code({"a.py": FILES["src/shop/mail.py"]}), task)
+
+
+@pytest.mark.parametrize(
+    "task",
+    ["", "   ", "the of and", "🛒🛒", '"round" OR total* NEAR(x)', "корзина", "a" * 1_000_000, "round " * 200_000],
+)
+def test_odd_tasks_are_answered(task: str) -> None:
+    rank(code(FILES), task)
+
+
+def test_nothing_to_rank() -> None:
+    assert rank(code({}), "round totals") == CodeRanking()
+    assert rank(code({"a.py": "def f(:\n"}, []), "round totals") == CodeRanking()
+
+
+def test_tests_come_after_source_unless_the_task_is_about_them() -> None:
+    source = rank(code(FILES), "round totals")
+    other = rank(code({"tests/test_price.py": FILES["src/shop/price.py"]}), "round totals", is_source=False)
+    last = merge(source, other, "round totals")
+    assert [one.path for one in last.files] == [*(one.path for one in source.files), "tests/test_price.py"]
+    among = merge(source, other, "round totals in the test of prices")
+    assert [one.path for one in among.files][1] == "tests/test_price.py"
+    assert is_about_tests("see tests/test_price.py")
+    assert not is_about_tests("the latest contest")
+
+
+def test_an_outline_never_exceeds_its_size() -> None:
+    found = rank(code(FILES), "round checkout totals of a cart session")
+    for size in range(0, 400, 7):
+        made = dense_outline(found, size)
+        assert len(made.text) <= size
+    assert dense_outline(found, 400).text == (
+        "src/shop/cart.py\n  Cart.checkout:2\n  Cart:1\n  Cart.add_item:6\nsrc/shop/price.py\n  round_total:5\n"
+        "src/shop/web.py\nsrc/shop/mail.py\n"
+    )
+
+
+def commit_all(repo: Checkout) -> None:
+    for message, path in reversed(COMMITS):
+        repo.write(path, FILES[path] + "\n")
+        repo.commit(message)
+
+
+@pytest.fixture
+def repo(tmp_path: Path, home: Path) -> Checkout:
+    made = checkout(tmp_path / "repo", FILES)
+    commit_all(made)
+    return made
+
+
+def test_what_is_stored_ranks_as_what_is_in_memory(repo: Checkout) -> None:
+    chance = random.Random(5)
+    for step in range(4):
+        ws = repo.workspace()
+        for task in ("round checkout totals", "session of a cart", "send mail", "view"):
+            ranked = rank_code(ws, task)
+            files = {path: (repo.root / path).read_text() for path in _source(repo)}
+            memory = code(files)
+            expected = rank(_with_history(memory, ws), task)
+            assert [(one.path, one.score) for one in ranked.files] == [(one.path, one.score) for one in expected.files]
+            assert [(one.qualname, one.path, one.line) for one in ranked.symbols] == [
+                (one.qualname, one.path, one.line) for one in expected.symbols
+            ]
+        path = chance.choice(sorted(FILES))
+        repo.write(path, FILES[path] + f"\n\ndef extra_{step}(cart):\n    return cart.session\n")
+
+
+def _source(repo: Checkout) -> list[str]:
+    return [path for path in repo.git("ls-files").split() if path.endswith(".py") and corpus_of(path) == SOURCE]
+
+
+def _with_history(memory: MemoryCode, ws: Workspace) -> MemoryCode:
+    with ws.store.reading("graph") as db:
+        assert db is not None
+        history = StoredHistory(db)
+        found = history.find(["round", "total", "session", "cart", "mail", "view", "send", "checkout"])
+        copy = MemoryHistory([])
+        copy.times, copy.lengths = list(history.times), list(history.lengths)
+        copy.files, copy.postings = [tuple(some) for some in history.files], found
+    return MemoryCode(memory.files, copy)
+
+
+def test_a_real_library(tmp_path: Path, home: Path) -> None:
+    """click as it is installed: what people would ask about it."""
+    folder = Path(click.__file__).parent
+    files = {f"src/click/{one.name}": one.read_text(encoding="utf-8") for one in folder.glob("*.py")}
+    ws = checkout(tmp_path / "repo", files).workspace()
+    for task, path in [
+        ("the progress bar shows a wrong time to the end", "src/click/_termui_impl.py"),
+        ("fish completion script quotes descriptions wrongly", "src/click/shell_completion.py"),
+        ("CliRunner isolation keeps stderr apart", "src/click/testing.py"),
+        ("wrap text in help columns", "src/click/formatting.py"),
+    ]:
+        assert rank_code(ws, task).files[0].path == path

@@ -1,0 +1,104 @@
+"""Replay: past commits as tasks, seen from their parents only."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from kl_hooks.context.replay import METHODS, RECIPE, Replay, difference, find_tasks, losses, mean, scrub
+from kl_hooks.git.repository import Repository
+from tests.support import Checkout, checkout
+
+START = {
+    "src/shop/price.py": "def round_total(cents):\n    return cents\n\n\ndef tax(cents):\n    return cents // 5\n",
+    "src/shop/mail.py": "def send_mail(to):\n    return to\n\n\nclass Letter:\n    def body(self):\n        return 1\n",
+    "tests/test_price.py": "def test_round():\n    pass\n",
+}
+
+
+@pytest.fixture
+def repo(tmp_path: Path, home: Path) -> Checkout:
+    made = checkout(tmp_path / "shop", START, kl=False)
+    made.write("src/shop/price.py", START["src/shop/price.py"].replace("return cents\n", "return round(cents)\n"))
+    made.commit("Round the total of a checkout half up (#12)\n\nIn src/shop/price.py; see https://example.org/12")
+    made.write("src/shop/mail.py", START["src/shop/mail.py"].replace("return 1", "return 2"))
+    made.commit("The body of a letter greets the customer politely")
+    made.write("tests/test_price.py", "def test_round():\n    assert True\n")
+    made.commit("A test of rounding that checks more than before")
+    made.write("README.md", "text\n")
+    made.commit("Describe the shop in a few more words")
+    return made
+
+
+def repository(made: Checkout) -> Repository:
+    found = made.workspace().repo
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize(
+    ("message", "text"),
+    [
+        ("Fix rounding (#12)", "Fix rounding"),
+        ("Revert 1a2b3c4d5e and a/b/c.py and setup.py", "Revert and and"),
+        ("See https://example.org/x\n\nSigned-off-by: Ada <a@example.org>", "See"),
+        ("Keep dotted.names and snake_case", "Keep dotted.names and snake_case"),
+    ],
+)
+def test_what_only_the_author_knows_is_scrubbed(message: str, text: str) -> None:
+    assert scrub(message) == text
+
+
+def test_tasks_are_commits_that_change_existing_source(repo: Checkout) -> None:
+    tasks = find_tasks(repository(repo), 100, 100, 0)
+    assert sorted(task.text.splitlines()[0] for task in tasks) == [
+        "Round the total of a checkout half up", "The body of a letter greets the customer politely",
+    ]  # fmt: skip
+    assert not any("price.py" in task.text or "12" in task.text for task in tasks)
+    assert find_tasks(repository(repo), 100, 1, 3) == find_tasks(repository(repo), 100, 1, 3)
+
+
+def test_the_answer_is_what_the_commit_changed(repo: Checkout) -> None:
+    tasks = find_tasks(repository(repo), 100, 100, 0)
+    replay = Replay(repository(repo), "shop")
+    done = {min(one.task.files): one for one in map(replay.replay, tasks)}
+    price, mail = done["src/shop/price.py"], done["src/shop/mail.py"]
+    assert {one.rpartition(".")[2] for one in price.symbols} == {"round_total"}
+    assert {one.rpartition(".")[2] for one in mail.symbols} == {"body"}
+    assert (price.named, mail.named) == (False, True)
+    assert mail.results.keys() == set(METHODS)
+    assert mail.results[RECIPE].recall == {1: 1.0, 5: 1.0, 10: 1.0}
+    assert mail.results[RECIPE].delivered[1000] == (1.0, 1.0)
+    assert mail.results["history"].recall[10] == 0.0, "the commit itself is not in the history of its parent"
+    assert losses([price, mail]) == []
+    assert mean([price, mail], RECIPE).recall[10] == 1.0
+    assert difference([price, mail], "history", 10, 0) == (1.0, 1.0, 1.0)
+
+
+def test_the_command(repo: Checkout, tmp_path: Path) -> None:
+    before = repo.git("status", "--porcelain", "--ignored")
+    done = repo.kl("context", "replay", "--last", "50")
+    assert done.returncode == 0, done.stderr
+    assert "all: 2 tasks" in done.stdout
+    assert "recipe - BM25 symbol, R@5:" in done.stdout
+    assert "not all files among the first ten: 0 of 2 tasks" in done.stdout
+    assert repo.git("status", "--porcelain", "--ignored") == before
+    shown = json.loads(repo.kl("context", "replay", "--repo", str(repo.root), "--format", "json").stdout)
+    assert shown["schema"] == "kl.replay/1"
+    assert shown["groups"][0]["methods"][RECIPE]["R@10"] == 1.0
+    assert shown["losses"] == []
+
+
+def test_a_task_that_begins_so_is_pointed_out(repo: Checkout) -> None:
+    done = repo.kl("context", "replay", "failed", "requests")
+    assert done.returncode == 2
+    assert "kl context -- replay failed requests" in done.stderr
+
+
+def test_a_repository_without_a_task(tmp_path: Path, home: Path) -> None:
+    made = checkout(tmp_path / "empty", {"a.txt": "1\n"}, kl=False)
+    done = made.kl("context", "replay")
+    assert done.returncode == 0
+    assert "no commit here is a task" in done.stderr
