@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from kl_hooks.code import facts_cache
 from kl_hooks.code.facts_cache import Outlines
 from kl_hooks.code.file_facts import facts_under
-from kl_hooks.code.invalidation import files_to_relink
+from kl_hooks.code.invalidation import Keys, Outlined, files_to_relink, replace_consulted
 from kl_hooks.code.modules import ModuleIndex, file_links
 from kl_hooks.code.resolver import CLASSES, Resolved, Resolver
 from kl_hooks.code.scanner.expressions import DEFINED, IMPORTED, INSTANCE, RESULT, STARRED, SUPER, decode, imported
@@ -116,10 +116,12 @@ def used_links(
         targets = list(_targets(expression, resolver.resolve(expression, module), resolver, defined))
         if not targets:
             continue
-        by_relation = [_by(relation, targets) for relation in RELATIONS]
+        by_relation: dict[int, list[tuple[str, str, str, int]]] = {}
         numbers = iter(flat)
         for place, relation, line in zip(numbers, numbers, numbers, strict=True):
             source = ids[place]
+            if relation not in by_relation:
+                by_relation[relation] = _by(RELATIONS[relation], targets)
             for how, target, method, confidence in by_relation[relation]:
                 if relation == INHERITS and how == "inherits":
                     how = _inherits(source, target)
@@ -165,45 +167,59 @@ _AT_ONCE = 400
 
 
 def relink(
-    db: Database, removed: Collection[str], changed: Mapping[str, Facts], was: Mapping[str, Outline],
-    targets: ModuleIndex, alone: bool,
+    db: Database, removed: Collection[str], changed: Mapping[str, Facts], was: Outlined, targets: ModuleIndex,
+    alone: bool,
 ) -> int:  # fmt: skip
     """Writes the links of `changed` files, and again those of others that they concern; returns how many others.
 
-    `changed`: path → facts under its module; `was`: module → outline as it was of what changed or was removed;
-    `targets`: the modules of all files; `alone`: there are no other files. The tables `files`, `symbols` and `said`
-    are as they are to be. In one transaction.
+    `changed`: path → facts under its module; `was`: path → module and outline as they were, of what changed or was
+    removed; `targets`: the modules of all files; `alone`: there are no other files. The tables `files`, `symbols` and
+    `said` are as they are to be. In one transaction.
     """
-    now = {targets.module_of(path): facts["outline"] for path, facts in changed.items()}
-    outlines = Outlines(db, now)
-    resolver = Resolver(targets, outlines.of)
-    defined = _Defined(db, whole=len(changed) > _AT_ONCE)
-    others = [] if alone else files_to_relink(db, [*removed, *changed], was, now, outlines.of, targets.module_of)
+    now = {path: (targets.module_of(path), facts["outline"]) for path, facts in changed.items()}
+    linker = Linker(targets, Outlines(db, dict(now.values())).of, _Defined(db, whole=len(changed) > _AT_ONCE))
+    others = [] if alone else files_to_relink(db, was, now)
     # no rows of its own for a removed file: links of others to it stay in the rows of those others
     batch: dict[str, list[links.Row]] = {path: [] for path in removed}
+    consulted: dict[str, bytes] = dict.fromkeys(removed, b"")
     names = Interned(db)
     for path, facts in chain(changed.items(), _facts(db, others, targets)):
-        batch[path] = list(links_of(path, targets.module_of(path), facts, resolver, targets, defined))
+        batch[path] = list(linker.links_of(path, facts))
+        consulted[path] = linker.consulted(path)
         if len(batch) >= _AT_ONCE:
             links.replace_rows(db, batch, names)
             batch = {}
     links.replace_rows(db, batch, names)
+    replace_consulted(db, consulted)
     return len(others)
 
 
-def links_of(
-    path: str, module: str, facts: Facts, resolver: Resolver, targets: ModuleIndex, defined: Callable[[str], bool]
-) -> Iterator[links.Row]:
-    """All links of one file."""
-    yield from defined_links(path, facts["symbols"])
-    imported = file_links(path, facts["imports"], targets)
-    for link in imported:
-        yield link.source, link.relation, link.target, link.line, link.method, link.confidence
-    yield from depending_links(path, imported, targets)
-    yield from from_import_links(module, facts["imports"], resolver)
-    yield from test_links(facts["tests"])
-    ids = [row[0] for row in facts["symbols"]]
-    yield from used_links(module, ids, facts["uses"], resolver, defined)
+class Linker:
+    """Makes the links of files, in one state of the repository, and records what they depend on."""
+
+    def __init__(
+        self, targets: ModuleIndex, outline: Callable[[str], Outline | None], defined: Callable[[str], bool]
+    ) -> None:
+        self._targets, self._defined = targets, defined
+        self._resolver = Resolver(targets, outline)
+        self._keys = Keys()
+
+    def links_of(self, path: str, facts: Facts) -> Iterator[links.Row]:
+        """All links of one file."""
+        module = self._targets.module_of(path)
+        yield from defined_links(path, facts["symbols"])
+        imported = file_links(path, facts["imports"], self._resolver)
+        for link in imported:
+            yield link.source, link.relation, link.target, link.line, link.method, link.confidence
+        yield from depending_links(path, imported, self._targets)
+        yield from from_import_links(module, facts["imports"], self._resolver)
+        yield from test_links(facts["tests"])
+        ids = [row[0] for row in facts["symbols"]]
+        yield from used_links(module, ids, facts["uses"], self._resolver, self._defined)
+
+    def consulted(self, path: str) -> bytes:
+        """The keys that the links of this file depend on, all of which were asked for since the last call."""
+        return self._keys.pack(self._resolver.consulted(self._targets.module_of(path)))
 
 
 def _facts(db: Database, paths: list[str], targets: ModuleIndex) -> Iterator[tuple[str, Facts]]:

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Protocol
 
 from kl_hooks.model.symbol import Link
 
@@ -264,7 +264,15 @@ class ModuleIndex:
         return self._by_name.get(name, ())
 
 
-def file_links(path: str, rows: Iterable[Sequence[Any]], known: ModuleIndex) -> list[Link]:
+class Finder(Protocol):
+    """Who knows the modules of files, and what an import means: see `ModuleIndex`."""
+
+    def module_of(self, path: str) -> str: ...
+
+    def find(self, name: str, importer: str) -> str | None: ...
+
+
+def file_links(path: str, rows: Iterable[Sequence[Any]], known: Finder) -> list[Link]:
     """The import Links of one file, of its import rows; each (target, line, manner) once, in the order of lines."""
     module = known.module_of(path)
     links: dict[tuple[str, int, str], Link] = {}
@@ -291,7 +299,7 @@ def absolute(wanted: str, level: int, module: str, is_package: bool) -> str | No
     return ".".join([*package[: len(package) - up], *filter(None, [wanted])])
 
 
-def _target(base: str, name: str, path: str, known: ModuleIndex) -> tuple[str, int]:
+def _target(base: str, name: str, path: str, known: Finder) -> tuple[str, int]:
     if name and name != "*":
         deeper = known.find(f"{base}.{name}", path)
         if deeper is not None:

@@ -144,12 +144,23 @@ DELETE FROM listed;
 UPDATE files SET blob = '';
 """
 
+CONSULTED: Final = """
+DROP TABLE renamed;
+CREATE TABLE consulted (
+    -- What the links of a file depend on, see code/invalidation.py.
+    path TEXT PRIMARY KEY,
+    keys BLOB NOT NULL           -- four bytes for each
+) WITHOUT ROWID;
+DELETE FROM listed;
+UPDATE files SET blob = '';
+"""
+
 
 @hookimpl
 def kl_schema() -> Schema:
     """Facts by content, files, symbols, and what modules are named by."""
 
-    return Schema("code", "graph", (CODE, USES, MENTIONED, LISTED, RENAMED))
+    return Schema("code", "graph", (CODE, USES, MENTIONED, LISTED, RENAMED, CONSULTED))
 
 
 @hookimpl

@@ -5,8 +5,8 @@ Nothing is guessed: what can't be followed to a definition is reported as unreso
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Final, NamedTuple, TypeVar
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 from kl_hooks.code.modules import ModuleIndex, absolute, plain_name
 from kl_hooks.code.scanner.expressions import (
@@ -59,6 +59,9 @@ class Resolved(NamedTuple):
 _SORTS: Final = {DEFINED: "symbol", INSTANCE: "instance", SAME_CLASS: "instance", SUPER: "above"}
 EXTERNAL: Final = Value("external", "")
 NOTHING: Final = Resolved((), ())
+STARS: Final = "*"
+"""Instead of a name of a module: its star imports."""
+ALL: Final = "__all__"
 
 
 T = TypeVar("T")
@@ -87,14 +90,52 @@ _DEEP: Final = 24
 """Steps through re-exports and types of types, after which nobody could follow."""
 
 
+Consulted = str | tuple[str, str]
+"""What an answer depends on: a name of a module (module, name); whether there is a module, by its name; whether there
+is one below a name, by that name with a dot after it. The name `*` means the star imports of a module."""
+
+
+class _Answer(Generic[T]):
+    """A remembered answer, and what was consulted for it: other answers only as long as they are being worked out."""
+
+    __slots__ = ("consulted", "done", "value")
+
+    def __init__(self, value: T) -> None:
+        self.value, self.done = value, False
+        self.consulted: set[Consulted | _Answer[Any]] = set()
+
+
 class Resolver:
-    """Answers for one state of the repository; remembers what it was asked."""
+    """Answers for one state of the repository; remembers what it was asked, and records what it consulted for that."""
 
     def __init__(self, known: ModuleIndex, outline: Callable[[str], Outline | None]) -> None:
         """`outline`: module → its outline, None for one that has none (it does not parse)."""
         self._known, self._outline = known, outline
-        self._orders: dict[tuple[str, str], list[tuple[str, str]]] = {}
-        self._values: dict[tuple[str, Ref], Value | None] = {}
+        self._orders: dict[tuple[str, str], _Answer[list[tuple[str, str]]]] = {}
+        self._values: dict[tuple[str, Ref], _Answer[Value | None]] = {}
+        self._consulted: list[Consulted | _Answer[Any]] = []
+
+    def consulted(self, module: str) -> set[Consulted]:
+        """What the answers since the last call depend on, without the names of `module` itself."""
+        found, self._consulted = _flat(self._consulted), []
+        seen = {one for one in found if isinstance(one, _Answer)}
+        waiting = [*seen]  # answers in a cycle
+        while waiting:
+            more = waiting.pop().consulted
+            found |= more
+            new = {one for one in more if isinstance(one, _Answer)} - seen
+            seen |= new
+            waiting += new
+        return {one for one in found if one.__class__ is str or (one.__class__ is tuple and one[0] != module)}
+
+    def module_of(self, path: str) -> str:
+        """The module that a file is."""
+        return self._known.module_of(path)
+
+    def find(self, name: str, importer: str) -> str | None:
+        """The module that an import of this name means in the file `importer`."""
+        self._consulted.append(name)
+        return self._known.find(name, importer)
 
     def resolve(self, expression: str, module: str) -> Resolved:
         """What an expression of a module leads to; nothing for what lies outside of the repository."""
@@ -102,7 +143,7 @@ class Resolver:
         names = ref.attributes
         if ref.kind == UNRESOLVED:
             return Resolved((), (ref.path, *names))
-        value = self._value(ref._replace(attributes=()), module, 0)
+        value = self._value(Ref(ref.kind, ref.module, ref.path) if names else ref, module, 0)
         if value is EXTERNAL:
             return NOTHING
         if value is None:  # the expression of what is called is a use by itself
@@ -124,6 +165,7 @@ class Resolver:
         for where, owner in self._order(module, name)[1 if above else 0 :]:
             outline = self._outline(where)
             key = f"{owner}.{attribute}"
+            self._consulted.append((where, key))
             if outline is not None and key in outline["defs"]:
                 return Value("symbol", where, key, outline["defs"][key])
             if outline is not None and key in outline["types"]:
@@ -140,20 +182,25 @@ class Resolver:
             return self._starred(module, outline, ref.path, deep, {(module, ref.path)})
         if ref.kind == RESULT:
             return self._made(decode(ref.path), module, deep + 1)
+        self._consulted.append((module, ref.path))
         prefix = outline["defs"].get(ref.path) if outline is not None else None
         return Value(_SORTS[ref.kind], module, ref.path, prefix) if prefix is not None else None
 
     def _value(self, ref: Ref, module: str, deep: int) -> Value | None:
         key = (module, ref)
-        if key not in self._values:
-            self._values[key] = None  # whoever comes back here goes in a cycle
+        answer = self._values.get(key)
+        if answer is None:
+            outer, self._consulted = self._consulted, []
+            answer = self._values[key] = _Answer(None)  # whoever comes back here goes in a cycle
             value = self._root(ref, module, deep)
             for name in ref.attributes:
                 if value is None or value is EXTERNAL:
                     break
                 value = self._attribute(value, name, deep)
-            self._values[key] = value
-        return self._values[key]
+            answer.value, answer.consulted, answer.done = value, _flat(self._consulted), True
+            self._consulted = outer
+        self._consulted.append(answer)
+        return answer.value
 
     def _made(self, called: Ref, module: str, deep: int) -> Value | None:
         """What calling something gives: an instance of a class, or what a function is annotated to return."""
@@ -184,6 +231,7 @@ class Resolver:
     def _type(self, value: Value) -> Ref | None:
         """What a field or attribute is, or a function returns; None if nobody knows."""
         outline = self._outline(value.module)
+        self._consulted.append((value.module, value.name))
         typed = outline["types"].get(value.name) if outline is not None else None
         return decode(typed) if typed else None
 
@@ -223,15 +271,16 @@ class Resolver:
         if found.sort == "package":
             return self._module(f"{base}.{name}", path)
         if found.module == module:  # `from . import x` in a package: what is being bound is a module below
-            below = self._known.find(f"{base}.{name}", path)
+            below = self.find(f"{base}.{name}", path)
             if below is not None:
                 return Value("module", below)
         return self._lookup(found.module, name, deep + 1, set())
 
     def _module(self, name: str, importer: str) -> Value | None:
-        found = self._known.find(name, importer)
+        found = self.find(name, importer)
         if found is not None:
             return Value("module", found)
+        self._consulted.append(f"{name}.")
         return Value("package", name) if self._known.inside(name) else EXTERNAL
 
     def _lookup(self, module: str, name: str, deep: int, seen: set[tuple[str, str]]) -> Value | None:
@@ -239,6 +288,7 @@ class Resolver:
         if (module, name) in seen or deep > _DEEP:
             return None
         seen.add((module, name))
+        self._consulted.append((module, name))
         outline = self._outline(module)
         if outline is not None:
             if name in outline["defs"]:
@@ -246,7 +296,7 @@ class Resolver:
             expression = outline["names"].get(name)
             if expression is not None:
                 return self._imported(decode(expression), module, deep + 1)
-        below = self._known.find(f"{plain_name(module)}.{name}", self._known.path_of(module))
+        below = self.find(f"{plain_name(module)}.{name}", self._known.path_of(module))
         if below is not None:
             return Value("module", below)
         return self._starred(module, outline, name, deep, seen)
@@ -255,12 +305,14 @@ class Resolver:
         self, module: str, outline: Outline | None, name: str, deep: int, seen: set[tuple[str, str]]
     ) -> Value | None:
         outside = False
+        self._consulted.append((module, STARS))
         for star in outline["stars"] if outline is not None else ():
             source = self._imported(decode(star), module, deep)
             if source is None or source.sort != "module":
                 outside = outside or source is EXTERNAL
                 continue
             theirs = self._outline(source.module)
+            self._consulted.append((source.module, ALL))
             listed = theirs["all"] if theirs is not None else None
             # as `import *` does: `__all__`, else all names without a leading underscore (language reference, 7.11)
             if name in listed if listed is not None else not name.startswith("_"):
@@ -272,16 +324,31 @@ class Resolver:
     def _order(self, module: str, name: str) -> list[tuple[str, str]]:
         """The classes of the repository in which an attribute of a class is looked for, in Python's order."""
         key = (module, name)
-        if key not in self._orders:
-            self._orders[key] = [key]  # a class can't be its own base
-            self._orders[key] = linearize(key, [self._order(*base) for base in self._bases(module, name)])
-        return self._orders[key]
+        answer = self._orders.get(key)
+        if answer is None:
+            outer, self._consulted = self._consulted, []
+            answer = self._orders[key] = _Answer([key])  # a class can't be its own base
+            answer.value = linearize(key, [self._order(*base) for base in self._bases(module, name)])
+            answer.consulted, answer.done = _flat(self._consulted), True
+            self._consulted = outer
+        self._consulted.append(answer)
+        return answer.value
 
     def _bases(self, module: str, name: str) -> list[tuple[str, str]]:
         outline = self._outline(module)
+        self._consulted.append((module, name))
         found = []
         for base in outline["bases"].get(name, ()) if outline is not None else ():
             value = self._class(self._value(decode(base), module, 1), 1) if base else None
             if value is not None and value is not EXTERNAL and (value.module, value.name) != (module, name):
                 found.append((value.module, value.name))
         return found
+
+
+def _flat(consulted: Iterable[Consulted | _Answer[Any]]) -> set[Consulted | _Answer[Any]]:
+    """The same with what is behind answers; an answer that is being worked out stays."""
+    found = set(consulted)
+    for one in [one for one in found if one.__class__ is _Answer and one.done]:
+        found.discard(one)
+        found |= one.consulted
+    return found

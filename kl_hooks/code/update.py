@@ -15,10 +15,9 @@ from kl_hooks.code import facts_cache, file_facts, file_index, name_index
 from kl_hooks.code.facts_cache import TempBlobFile
 from kl_hooks.code.file_facts import FilesFacts, scan_missing
 from kl_hooks.code.file_index import UNAVAILABLE, File, PendingChanges, errors_of, pending_changes
-from kl_hooks.code.invalidation import renames
-from kl_hooks.code.linker import links_of, relink
+from kl_hooks.code.invalidation import Outlined, replace_consulted
+from kl_hooks.code.linker import Linker, relink
 from kl_hooks.code.modules import ModuleIndex, QueriedNames, imported_names, module_name, module_names, plain_name
-from kl_hooks.code.resolver import Resolver
 from kl_hooks.code.scanner.parser import WORD, Facts, Key, Read, no_garbage_collection, unavailable_facts
 from kl_hooks.code.scanner.python import Progress
 from kl_hooks.graph import links
@@ -28,7 +27,6 @@ from kl_hooks.model.symbol import last_name, split_id
 from kl_hooks.store.database import Rows, placeholders
 
 if TYPE_CHECKING:
-    from kl_hooks.code.scanner.parser import Outline
     from kl_hooks.git.files import FileEntry
     from kl_hooks.hookspecs import Scanner
     from kl_hooks.store.database import Database
@@ -57,7 +55,6 @@ def write_files(db: Database, removed: Collection[str], files: Mapping[str, File
 
 def _insert(db: Database, files: Mapping[str, File], some: Mapping[str, Facts]) -> None:
     insert_files(db, [(path, *files[path], facts["error"]) for path, facts in some.items()])
-    insert_renamed(db, (row for path, facts in some.items() for row in renames(path, facts["outline"])))
     insert_symbols(db, (row for path, facts in some.items() for row in symbol_table_rows(path, facts)))
     index.add_rows(db, {path: index.text_rows(documents_of(path, facts)) for path, facts in some.items()})
     postings.add_files(db, {path: postings.file_terms(path, facts["text"]) for path, facts in some.items()})
@@ -68,7 +65,6 @@ def delete_rows(db: Database, paths: Iterable[str]) -> None:
     old = [(path,) for path in paths]
     db.many("DELETE FROM files WHERE path = ?", old)
     db.many("DELETE FROM symbols WHERE path = ?", old)
-    db.many("DELETE FROM renamed WHERE path = ?", old)
     index.replace_many(db, {path: () for (path,) in old})
     postings.remove_files(db, (path for (path,) in old))
 
@@ -76,11 +72,6 @@ def delete_rows(db: Database, paths: Iterable[str]) -> None:
 def insert_files(db: Database, rows: Iterable[Sequence[str]]) -> None:
     """Writes rows of files that have none: path, blob, scanner, module, error."""
     db.many("INSERT INTO files (path, blob, scanner, module, error) VALUES (?, ?, ?, ?, ?)", rows)
-
-
-def insert_renamed(db: Database, rows: Iterable[tuple[str, str, str]]) -> None:
-    """Writes rows as `reach.renames` gives them."""
-    db.many("INSERT INTO renamed (word, key, path) VALUES (?, ?, ?)", sorted(rows))
 
 
 def insert_symbols(db: Database, rows: Iterable[Sequence[Any]]) -> None:
@@ -116,11 +107,11 @@ class _Rows(NamedTuple):
     path: str
     error: str
     names: str
-    renamed: list[tuple[str, str, str]]
     symbols: list[tuple[Any, ...]]
     documents: list[index.Row]
     terms: postings.StoredTerms
     links: links.Columns
+    consulted: bytes
 
 
 class BulkRows(NamedTuple):
@@ -157,7 +148,7 @@ def write_bulk_rows(db: Database, made: BulkRows, files: Mapping[str, File]) -> 
     for share in made.shares:
         rows = [_Rows(*one) for one in marshal.loads(share)]  # from a file without a name, which nobody else can write
         insert_files(db, [(one.path, *files[one.path], one.error) for one in rows])
-        insert_renamed(db, (row for one in rows for row in one.renamed))
+        replace_consulted(db, {one.path: one.consulted for one in rows})
         insert_symbols(db, (row for one in rows for row in one.symbols))
         index.add_rows(db, {one.path: one.documents for one in rows})
         for one in rows:
@@ -181,7 +172,7 @@ class _Maker:
             outlines[module] = one["outline"] or None
             self._bear |= _defined_last_names(one, module)
         self._targets = ModuleIndex(modules)
-        self._resolver = Resolver(self._targets, outlines.get)
+        self._linker = Linker(self._targets, outlines.get, self._bear.__contains__)
 
     def shares(self, paths: Sequence[str]) -> Iterator[bytes]:
         """The rows of all of these, some files after some."""
@@ -197,14 +188,12 @@ class _Maker:
 
     def _rows(self, path: str) -> _Rows:
         facts = self._named[path]
-        module = self._targets.module_of(path)
-        found = links_of(path, module, facts, self._resolver, self._targets, self._bear.__contains__)
+        columns = links.columns_of_rows(self._linker.links_of(path, facts))
         documents = index.text_rows(documents_of(path, facts))
         symbols = list(symbol_table_rows(path, facts))
-        renamed = list(renames(path, facts["outline"]))
         terms = postings.to_stored(postings.file_terms(path, facts["text"]))
-        columns = links.columns_of_rows(found)
-        return _Rows(path, facts["error"], facts["names"], renamed, symbols, documents, terms, columns)
+        consulted = self._linker.consulted(path)
+        return _Rows(path, facts["error"], facts["names"], symbols, documents, terms, columns, consulted)
 
 
 def _defined_last_names(facts: Facts, module: str) -> set[str]:
@@ -320,10 +309,10 @@ def _names_of_added(db: Database, known: PendingChanges, facts: Mapping[Key, Fac
     return names_of_added(db, added, removed, stale, new) if added or removed else {}
 
 
-def _outlines(db: Database, files: Mapping[str, File]) -> dict[str, Outline]:
-    """Module → outline, of these files as they were."""
+def _outlines(db: Database, files: Mapping[str, File]) -> Outlined:
+    """The modules and outlines of these files as they were."""
     found = facts_cache.outlines(db, {file[:2] for file in files.values()})
-    return {file[2]: found[file[:2]] for file in files.values() if file[:2] in found}
+    return {path: (file[2], found.get(file[:2]) or {}) for path, file in files.items()}
 
 
 # -- names of modules
