@@ -52,6 +52,7 @@ BAD: dict[str, tuple[bytes, int, str]] = {
     "large_import": (b"import a" + b".a" * (LARGEST // 2), 0, "larger than 1,000,000 bytes"),
     "lfs": (b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n", 0, "Git LFS pointer"),
     "newer_3_15": (b"lazy import a\n", 1, NEW),
+    "newer_after_form_feed": (b"x = 1\n\x0c\ny = 2\nlazy import a\n", 4, NEW),
 }  # fmt: skip
 """Stem of the file → content, line of the problem (0: the file as a whole), what its message says."""
 GOOD: dict[str, bytes] = {

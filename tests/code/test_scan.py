@@ -148,6 +148,7 @@ def test_an_overload_is_placed_at_its_implementation_and_a_property_at_its_gette
             ["a", "", 0, 2, "type-checking import"], ["b", "", 0, 4, "import"]]),
         ("if not TYPE_CHECKING:\n import a\nelse:\n import b", [
             ["a", "", 0, 2, "import"], ["b", "", 0, 4, "type-checking import"]]),
+        ("if not not TYPE_CHECKING:\n import a", [["a", "", 0, 2, "type-checking import"]]),
         ("def f():\n if t.TYPE_CHECKING:\n  if x:\n   from a import *", [["a", "*", 0, 4, "type-checking import"]]),
         ("if TYPE_CHECKING:\n def f():\n  import a", [["a", "", 0, 3, "type-checking import"]]),
         ("importlib.import_module('a.b')", [["a.b", "", 0, 1, "dynamic import"]]),

@@ -70,6 +70,8 @@ def test_a_path_leads_from_a_page_over_a_decision_to_a_file_and_a_symbol(shop: C
     assert "this is the chain from TO to FROM" in shop.kl("graph", "path", "Basket", "ADR-0001").stderr
     shop.write("src/alone.py", "X = 1\n")
     assert shop.kl("graph", "path", "docs/pricing.md", "alone").stdout == "No path.\n"
+    shop.write("src/bad.py", "x = = 1\n")
+    assert asked(shop, "path", "docs/pricing.md", "Basket.total")["not_assessed"]
     shop.kl("decision", "new", "A folder", *NEW, "--governs", "src/shop/")
     assert [one["relation"] for one in asked(shop, "path", "ADR-0002", "web.py")["steps"]][:2] == [
         "adr_governs",

@@ -154,12 +154,12 @@ def _is_code(graph: Graph, symbol: Symbol) -> bool:
 
 def _across(graph: Graph, start: Symbol, end: Symbol) -> DependencyPath:
     """The shortest way that crosses kinds: page → decision → file → symbol; one way, else the other."""
+    lost = tuple(problem.path for problem in graph.not_assessed)
     for first, last, turned in ((start, end, False), (end, start, True)):
         steps = _spread(graph, _nodes(first), _nodes(last))
         if steps is not None:
             length = sum(step.relation not in (HOLDS, PART_OF) for step in steps)
-            return DependencyPath(first, last, tuple(steps), length, Answer(True), turned)
-    lost = tuple(problem.path for problem in graph.not_assessed)
+            return DependencyPath(first, last, tuple(steps), length, Answer(True, (), lost), turned)
     return DependencyPath(start, end, (), 0, Answer(False, (), lost))
 
 

@@ -60,16 +60,12 @@ def bound_names(node: Any) -> list[str]:
 
 
 def type_checking(test: Any) -> int:
-    """1 for `TYPE_CHECKING` and `typing.TYPE_CHECKING`, -1 for `not` of it, else 0."""
-    cls = test.__class__
-    if cls is ast.Name:
-        return int(test.id == "TYPE_CHECKING")
-    if cls is ast.Attribute:
-        return int(test.attr == "TYPE_CHECKING")
-    if cls is ast.UnaryOp and test.op.__class__ is ast.Not:
-        inner = test.operand.__class__
-        return -type_checking(test.operand) if inner is ast.Name or inner is ast.Attribute else 0
-    return 0
+    """1 for `TYPE_CHECKING` and `typing.TYPE_CHECKING`, -1 for `not` of it, as often as that changes it, else 0."""
+    sign = 1
+    while test.__class__ is ast.UnaryOp and test.op.__class__ is ast.Not:
+        sign, test = -sign, test.operand
+    name = test.id if test.__class__ is ast.Name else test.attr if test.__class__ is ast.Attribute else ""
+    return sign if name == "TYPE_CHECKING" else 0
 
 
 def dynamic_import(node: ast.Call) -> list[list[Any]]:

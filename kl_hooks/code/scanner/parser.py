@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 # without a new number the database would go on giving facts of the older scanner: a blob is read once (ADR-0004)
-PARSER_VERSION: Final = "python-ast/9"
+PARSER_VERSION: Final = "python-ast/10"
 """Part of the key of remembered facts: raised whenever the same bytes would give other facts."""
 WORD: Final = re.compile(r"[A-Za-z_\x80-\U0010ffff][\w\x80-\U0010ffff]*")
 """An identifier. `\\w` alone knows neither signs that combine nor all else that Python takes: `हिन्दी`, `a·b`, `℘`."""

@@ -187,8 +187,8 @@ def _endless_name(content: bytes) -> int:
 def _maybe_newer(content: bytes, error: str) -> str:
     """What to add to an error if the line looks like syntax that this Python does not have yet."""
     number, _, reason = error.split(":", 2)
-    lines = content.decode("utf-8", "replace").splitlines() if number != "0" else []
-    line = lines[int(number) - 1] if int(number) <= len(lines) and lines else ""
+    lines = lines_of(content) if number != "0" else []
+    line = lines[int(number) - 1].decode("utf-8", "replace") if int(number) <= len(lines) and lines else ""
     since = next((first for first, looks in _NEWER if first > sys.version_info[:2] and re.match(looks, line)), None)
     # since PEP 701 (Python 3.12) an f-string may hold its own quotes, backslashes and comments
     if since is None and sys.version_info < (3, 12) and reason.strip().startswith("f-string:"):
