@@ -59,7 +59,7 @@ def index_violations(ws: Workspace, verdict: Verdict, receipt: Callable[[], str]
         documents = [_document(one, title, known, now) for one, title in wanted]
         with ws.store.writing("graph", "kl arch check") as db, db.transaction():
             replace(db, OWNER, documents)
-            links.replace(db, OWNER, [link for one, _ in wanted for link in _links(one)])
+            links.replace_many(db, {OWNER: [link for one, _ in wanted for link in _links(one)]})
     except (KlError, OSError) as problem:
         return f"violations can't be searched: {problem}"
     return ""

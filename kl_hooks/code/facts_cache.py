@@ -89,16 +89,12 @@ class Outlines:
         return self._known[module] or None
 
 
-def _save(db: Rows, fresh: Mapping[Key, Facts]) -> None:
-    """Writes facts; call it inside a transaction. What is there already is replaced."""
-    write_columns(db, ((key, columns_of(fresh[key])) for key in sorted(fresh)))
-
-
-def write_columns(db: Rows, fresh: Iterable[tuple[Key, Columns]]) -> None:
-    """The same of columns; each content once."""
-    columns = "blob, scanner, error, imports, symbols, uses, outline, names"
-    rows = ((*key, *texts) for key, texts in fresh)
-    db.many(f"INSERT OR REPLACE INTO facts ({columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)
+def save_facts(db: Rows, fresh: Mapping[Key, Facts]) -> None:
+    """Write facts, packed ones as they are; call it inside a transaction. What is there already is replaced."""
+    names = "blob, scanner, error, imports, symbols, uses, outline, names"
+    packed = fresh if isinstance(fresh, PackedFacts) else None
+    rows = ((*key, *(packed.columns(key) if packed else columns_of(fresh[key]))) for key in sorted(fresh))
+    db.many(f"INSERT OR REPLACE INTO facts ({names}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)
 
 
 def columns_of(facts: Facts) -> Columns:
@@ -268,14 +264,6 @@ def unpacked_facts(facts: Mapping[Key, Facts]) -> Mapping[Key, Facts]:
     if not isinstance(facts, PackedFacts):
         return facts
     return {key: cast("Facts", {part: one[part] for part in PARTS}) for key, one in facts.items()}
-
-
-def save_facts(db: Rows, fresh: Mapping[Key, Facts]) -> None:
-    """As `remembered.save`; what is folded goes as it is."""
-    if isinstance(fresh, PackedFacts):
-        write_columns(db, ((key, fresh.columns(key)) for key in sorted(fresh)))
-    else:
-        _save(db, fresh)
 
 
 def store_facts(store: Store, fresh: Mapping[Key, Facts]) -> None:

@@ -180,16 +180,16 @@ def relink(
     linker = Linker(targets, Outlines(db, dict(now.values())).of, _Defined(db, whole=len(changed) > _AT_ONCE))
     others = [] if alone else files_to_relink(db, was, now)
     # no rows of its own for a removed file: links of others to it stay in the rows of those others
-    batch: dict[str, list[links.Row]] = {path: [] for path in removed}
+    batch: dict[str, links.Columns] = dict.fromkeys(removed, ())
     consulted: dict[str, bytes] = dict.fromkeys(removed, b"")
     names = Interned(db)
     for path, facts in chain(changed.items(), _facts(db, others, targets)):
-        batch[path] = list(linker.links_of(path, facts))
+        batch[path] = links.columns_of_rows(linker.links_of(path, facts))
         consulted[path] = linker.consulted(path)
         if len(batch) >= _AT_ONCE:
-            links.replace_rows(db, batch, names)
+            links.replace_columns(db, batch, names)
             batch = {}
-    links.replace_rows(db, batch, names)
+    links.replace_columns(db, batch, names)
     replace_consulted(db, consulted)
     return len(others)
 

@@ -111,31 +111,18 @@ Row = tuple[str, str, str, int, str, int]
 """A link without its path: (source, relation, target, line, method, confidence)."""
 
 
-def replace(db: Rows, path: str, links: Iterable[Link]) -> int:
-    """Makes `links` the outgoing links that the file `path` holds; returns their number. Links of other files stay.
+def replace_many(db: Rows, batch: Mapping[str, Sequence[Link]]) -> int:
+    """Make these the outgoing links that files hold, path → links; returns their number. Links of other files stay.
 
     Each link's own `path` must be that file (ValueError). Call it inside a transaction.
     """
-    return replace_many(db, {path: list(links)})
-
-
-def replace_many(db: Rows, batch: Mapping[str, Sequence[Link]]) -> int:
-    """Path → the links that it holds from now on; returns how many there are in the batch."""
     if any(link.path != path for path, links in batch.items() for link in links):
         raise ValueError("a link of another file among those of a file")
     rows = {
         path: [(k.source, k.relation, k.target, k.line, k.method, k.confidence) for k in links]
         for path, links in batch.items()
     }
-    return replace_rows(db, rows)
-
-
-def replace_rows(db: Rows, batch: Mapping[str, Sequence[Row]], names: Interned | None = None) -> int:
-    """The same for links that are plain rows: who has very many of them saves the objects.
-
-    `names`: the numbers of texts, from one batch to the next.
-    """
-    return replace_columns(db, {path: columns_of_rows(rows) for path, rows in batch.items()}, names)
+    return replace_columns(db, {path: columns_of_rows(some) for path, some in rows.items()})
 
 
 def columns_of_rows(rows: Iterable[Row]) -> Columns:
@@ -144,7 +131,10 @@ def columns_of_rows(rows: Iterable[Row]) -> Columns:
 
 
 def replace_columns(db: Rows, batch: Mapping[str, Columns], names: Interned | None = None) -> int:
-    """The same for columns; none for no link."""
+    """The same for columns, none for no link: who has very many links saves the objects.
+
+    `names`: the numbers of texts, from one batch to the next.
+    """
     new = set(batch)
     for sources, relations, targets, _, methods, _ in filter(None, batch.values()):
         new.update(sources, relations, targets, methods)
@@ -169,11 +159,6 @@ def _numbered(columns: Columns, known: Mapping[str, int]) -> list[Sequence[int]]
     return [
         column if place in _NUMBERS else list(map(known.__getitem__, column)) for place, column in enumerate(columns)
     ]
-
-
-def remove(db: Rows, path: str) -> None:
-    """Delete the links that the file `path` holds; links of other files to it stay."""
-    replace_many(db, {path: ()})
 
 
 def outgoing(db: Rows, identifier: str, relation: str = "") -> list[Link]:

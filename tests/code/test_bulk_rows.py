@@ -92,7 +92,8 @@ def test_what_an_older_graph_left_of_a_file_goes(
     path = "src/shop/core.py"
     with ws.store.writing("graph") as db, db.transaction():
         index.replace(db, path, [index.Document("function:old", "function", path, 1, "def old()", "leftover")])
-        links.replace_rows(db, {path: [("function:old", "calls", "function:gone", 1, "import", 100)]})
+        row = ("function:old", "calls", "function:gone", 1, "import", 100)
+        links.replace_columns(db, {path: links.columns_of_rows([row])})
     refresh_graph(ws)
     assert len(written) == 1
     assert tables_of(ws) == by_file(ws, monkeypatch)

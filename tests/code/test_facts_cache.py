@@ -90,7 +90,7 @@ def test_what_is_folded_is_written_as_what_is_not() -> None:
     plain, other = Written(), Written()
     facts_cache.save_facts(plain, made)
     facts_cache.save_facts(other, PackedFacts((key, pack_facts(one)) for key, one in made.items()))
-    facts_cache._save(plain, {})
+    facts_cache.save_facts(plain, {})
     assert other.written == plain.written and len(plain.written) == len(SOURCES)
 
 

@@ -220,13 +220,13 @@ def test_every_name_that_python_takes_is_followed(tmp_path: Path, name: str) -> 
 def written(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The files whose links are written, one after the other."""
     paths: list[str] = []
-    true = links.replace_rows
+    true = links.replace_columns
 
     def noted(db: Any, batch: dict[str, Any], *more: Any) -> int:
         paths.extend(batch)
         return true(db, batch, *more)
 
-    monkeypatch.setattr(links, "replace_rows", noted)
+    monkeypatch.setattr(links, "replace_columns", noted)
     return paths
 
 

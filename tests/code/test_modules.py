@@ -161,7 +161,7 @@ def source(tree: dict[str, str]) -> dict[str, str]:
 def written(db: Rows, tree: dict[str, str]) -> dict[str, str]:
     """Makes the tables say what a tree holds; path → module."""
     known = source(tree)
-    facts_cache._save(db, {(text, "s"): facts(text) for text in known.values()})
+    facts_cache.save_facts(db, {(text, "s"): facts(text) for text in known.values()})
     modules = decide_stored_names(
         db, {path: (text, "s") for path, text in known.items()}, sorted(tree.keys() - known.keys())
     )

@@ -23,8 +23,8 @@ def link(source: str, target: str, path: str, relation: str = "imports", line: i
 
 
 def test_links_are_asked_from_either_end(db: Database) -> None:
-    links.replace(db, "a.py", [link("a", "b", "a.py"), link("a", "c", "a.py", "mentions")])
-    links.replace(db, "b.py", [link("b", "c", "b.py")])
+    links.replace_many(db, {"a.py": [link("a", "b", "a.py"), link("a", "c", "a.py", "mentions")]})
+    links.replace_many(db, {"b.py": [link("b", "c", "b.py")]})
     assert links.outgoing(db, "namespace:a") == [link("a", "b", "a.py"), link("a", "c", "a.py", "mentions")]
     assert links.outgoing(db, "namespace:a", "imports") == [link("a", "b", "a.py")]
     assert links.incoming(db, "namespace:c") == [link("a", "c", "a.py", "mentions"), link("b", "c", "b.py")]
@@ -33,18 +33,18 @@ def test_links_are_asked_from_either_end(db: Database) -> None:
 
 
 def test_replacing_a_file_leaves_what_others_say_of_it(db: Database) -> None:
-    links.replace(db, "a.py", [link("a", "b", "a.py")])
-    links.replace(db, "b.py", [link("b", "a", "b.py")])
-    assert links.replace(db, "a.py", []) == 0
+    links.replace_many(db, {"a.py": [link("a", "b", "a.py")]})
+    links.replace_many(db, {"b.py": [link("b", "a", "b.py")]})
+    assert links.replace_many(db, {"a.py": []}) == 0
     assert links.incoming(db, "namespace:b") == []
     assert links.incoming(db, "namespace:a") == [link("b", "a", "b.py")]
-    links.remove(db, "b.py")
+    links.replace_many(db, {"b.py": ()})
     assert links.count(db) == 0
 
 
 def test_a_link_of_another_file_is_refused(db: Database) -> None:
     with pytest.raises(ValueError, match="another file"):
-        links.replace(db, "a.py", [link("a", "b", "b.py")])
+        links.replace_many(db, {"a.py": [link("a", "b", "b.py")]})
     assert links.count(db) == 0
 
 
@@ -61,7 +61,7 @@ def test_any_sequence_of_replacements_ends_in_the_last_of_each_file(
     last: dict[str, list[Link]] = {}
     for path, rows in steps:
         last[path] = [link(source, target, path, line=line) for source, target, line in rows]
-        links.replace(db, path, last[path])
+        links.replace_many(db, {path: last[path]})
     every = [one for found in last.values() for one in found]
     assert links.count(db) == len(every)
     for name in "abc":

@@ -13,7 +13,6 @@ from kl_hooks.code.query.lookup import (
     nested_symbols,
     resolve_text,
     select_symbols,
-    used_names,
     with_position,
 )
 from kl_hooks.graph import links
@@ -63,7 +62,7 @@ def dependents(graph: Graph, text: str, depth: int = DEPTH, limit: int = 200) ->
     reached = reach(graph.db, starts, depth)
     order = nearest_first(reached.levels.items())
     found = _with_links(graph, starts, reached, order[:limit])
-    return Dependents(symbol, found, len(order), answer(graph, bool(order), names_of([symbol, *inside])))
+    return Dependents(symbol, found, len(order), answer(graph, bool(order), names_of(starts)))
 
 
 def reaching_tests(graph: Graph, symbol: Symbol, depth: int = DEPTH) -> list[str]:
@@ -241,7 +240,7 @@ def _unseen(graph: Graph, mine: set[str], theirs: set[str], reached: Reach) -> l
     ends = theirs | reached.levels.keys() | reached.parts.keys()
     possible = reach(graph.db, mine, forward=True)
     here = mine | possible.levels.keys() | possible.parts.keys()
-    found = links.between(graph.db, here, {f"name:{name}" for name in used_names(ends)})
+    found = links.between(graph.db, here, {f"name:{name}" for name in names_of(ends)})
     return sorted(found, key=lambda link: (link.path, link.line, link.source, link.target))
 
 

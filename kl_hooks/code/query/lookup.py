@@ -31,14 +31,7 @@ def select_symbols(db: Rows, condition: str, params: Iterable[Any]) -> list[Symb
     # of two that begin on one line the longer one is around the other
     sql = f"SELECT {_COLUMNS} FROM symbols WHERE {condition} ORDER BY path, line, end_line DESC, id"
     rows = db.rows(sql, tuple(params))
-    return [_symbol(*row) for row in rows]
-
-
-def _symbol(
-    identifier: str, path: str, line: int, end_line: int, signature: str, doc: str, content_hash: str, marks: str
-) -> Symbol:
-    decorators = tuple(marks.split("\n")) if marks else ()
-    return Symbol(identifier, path, line, end_line, signature, doc, content_hash, decorators)
+    return [Symbol._make((*row[:-1], tuple(row[-1].split("\n")) if row[-1] else ())) for row in rows]
 
 
 def symbols_by_id(db: Rows, ids: Iterable[str]) -> dict[str, Symbol]:
@@ -106,13 +99,8 @@ def unresolved(graph: Graph, names: Iterable[str]) -> list[Link]:
     return sorted(every, key=lambda link: (link.path, link.line, link.source, link.relation))
 
 
-def names_of(symbols: Iterable[Symbol]) -> set[str]:
-    """The names by which symbols may be used."""
-    return used_names(symbol.id for symbol in symbols)
-
-
-def used_names(ids: Iterable[str]) -> set[str]:
-    """The last parts of Ids; without those that Python itself uses (`__len__`)."""
+def names_of(ids: Iterable[str]) -> set[str]:
+    """The names by which symbols may be used: the last parts of Ids, but those that Python itself uses (`__len__`)."""
     found = {last_name(identifier) for identifier in ids}
     return {name for name in found if not (name.startswith("__") and name.endswith("__"))}
 
@@ -141,7 +129,7 @@ def record_or_page(graph: Graph, text: str) -> Symbol | None:
             known = hits_by_id(graph.db, identifier)
         if known or any(link.method in NOTE_METHODS for link in (*out, *into)):
             prefix, rest = split_id(identifier)
-            path = known[0].path if known else rest if prefix == "file" else _first(out)
+            path = known[0].path if known else rest if prefix == "file" else out[0].path if out else ""
             line = max(known[0].line, 1) if known else 1
             return Symbol(identifier, path, line, line, known[0].title if known else "", "", "")
     return None
@@ -156,10 +144,6 @@ def _pages(graph: Graph, text: str) -> list[str]:
     sql = "SELECT DISTINCT path FROM documents WHERE kind = 'page' AND substr(path, -?) = ?"
     found = [row[0] for row in graph.db.rows(sql, (len(path) + 1, f"/{path}"))]
     return [f"file:{one}{mark}{anchor}" for one in found] if len(found) == 1 else []
-
-
-def _first(found: Sequence[Link]) -> str:
-    return found[0].path if found else ""
 
 
 _PLACE: Final = re.compile(r"(?P<path>.+?):(?P<line>[0-9]{1,9})(?::[0-9]+)?")

@@ -77,8 +77,8 @@ def _by_python(symbol: Symbol) -> list[str]:
 
 def _overriding(graph: Graph, symbol: Symbol) -> list[str]:
     found = []
-    for one in _overridden_members(graph.db, symbol):
-        number = len(_calls(graph, one.id))
+    for one in _same_name(graph.db, symbol, up=True):
+        number = len(links.incoming(graph.db, one.id, "calls"))
         if number:
             calls = "a call" if number == 1 else f"{number} calls"
             found.append(f"{calls} of {one.id}, which it overrides, may reach it (kl graph callers {one.id})")
@@ -90,7 +90,7 @@ def _from_outside(graph: Graph, symbol: Symbol) -> list[str]:
     owner = split_id(symbol.id)[1].rpartition(".")[0]
     # the Id of a method does not show which of the two its class is
     classes = [f"type:{owner}", f"interface:{owner}"]
-    for one in symbols_by_id(graph.db, [*classes, *_superclasses(graph.db, classes)]).values():
+    for one in symbols_by_id(graph.db, [*classes, *_class_closure(graph.db, classes, incoming=False)]).values():
         known = {
             last_name(k.target) for k in links.outgoing(graph.db, one.id) if k.relation in ("inherits", "implements")
         }
@@ -109,10 +109,6 @@ def _bases(signature: str) -> list[str]:
     except (SyntaxError, ValueError):
         return []
     return [ast.unparse(base) for base in node.bases] if isinstance(node, ast.ClassDef) else []
-
-
-def _calls(graph: Graph, identifier: str) -> list[Link]:
-    return links.incoming(graph.db, identifier, "calls")
 
 
 USES: Final = ("calls", "references", "inherits", "implements", "imports")
@@ -136,7 +132,7 @@ def references(graph: Graph, text: str) -> References:
     symbol = resolve_text(graph, text)
     used = [link for link in _to(graph, [symbol.id], USES) if link.method not in NOTE_METHODS]
     found = _by_position([*used, *_notes_about(graph, symbol)])
-    return References(symbol, found, answer(graph, bool(found), names_of([symbol])))
+    return References(symbol, found, answer(graph, bool(found), names_of([symbol.id])))
 
 
 def callers(graph: Graph, text: str) -> References:
@@ -157,7 +153,7 @@ def callers(graph: Graph, text: str) -> References:
     rest = [k for k in calls if k.target != symbol.id and (k.source, k.path, k.line) not in direct]
     found = _by_position([*[k for k in calls if k.target == symbol.id], *rest])
     doubts = [] if found else call_doubts(graph, symbol)
-    names = names_of([symbol]) or {name.rpartition(".")[0].rpartition(".")[2]}  # `__init__` by the name of its class
+    names = names_of([symbol.id]) or {name.rpartition(".")[0].rpartition(".")[2]}  # `__init__` by the name of its class
     return References(symbol, found, answer(graph, bool(found), names, doubts))
 
 
@@ -212,11 +208,11 @@ def symbol_page(graph: Graph, text: str) -> SymbolPage:
         symbol, owners[0] if owners else "",
         tuple(k.target for k in sorted(out, key=_by_place) if k.relation == "defines"),
         tuple(uses), tuple(k for k in sorted(out, key=_by_place) if k.target.startswith("name:")), tuple(used_by),
-        tuple(_superclasses(db, [symbol.id])) if is_class else (),
-        tuple(_subclasses(db, [symbol.id])) if is_class else (),
-        tuple(one.id for one in _overridden_members(db, symbol)),
-        tuple(one.id for one in _overriding_members(db, symbol)),
-        tuple(reaching_tests(graph, symbol)), answer(graph, bool(used_by), names_of([symbol])),
+        tuple(_class_closure(db, [symbol.id], incoming=False)) if is_class else (),
+        tuple(_class_closure(db, [symbol.id], incoming=True)) if is_class else (),
+        tuple(one.id for one in _same_name(db, symbol, up=True)),
+        tuple(one.id for one in _same_name(db, symbol, up=False)),
+        tuple(reaching_tests(graph, symbol)), answer(graph, bool(used_by), names_of([symbol.id])),
         tuple(_notes_about(graph, symbol, whole=True)), tuple(_notes_from(graph, symbol)),
     )  # fmt: skip
 
@@ -234,27 +230,8 @@ _BASES = ("inherits", "implements")
 _MEMBERS = ("method", "property", "field")
 
 
-def _superclasses(db: Rows, classes: list[str]) -> list[str]:
-    """The Ids of all classes of the repository that these inherit from, the nearest first."""
-    return _class_closure(db, classes, incoming=False)
-
-
-def _subclasses(db: Rows, classes: list[str]) -> list[str]:
-    """The Ids of all classes that inherit from these, the nearest first."""
-    return _class_closure(db, classes, incoming=True)
-
-
-def _overridden_members(db: Rows, symbol: Symbol) -> list[Symbol]:
-    """What a method, property or field overrides: those of its name in the classes above."""
-    return _same_name(db, symbol, up=True)
-
-
-def _overriding_members(db: Rows, symbol: Symbol) -> list[Symbol]:
-    """What overrides a method, property or field: those of its name in the classes below."""
-    return _same_name(db, symbol, up=False)
-
-
 def _class_closure(db: Rows, classes: list[str], *, incoming: bool) -> list[str]:
+    """The Ids of all classes that inherit from these (`incoming`) or that these inherit from, the nearest first."""
     found: dict[str, None] = {}
     front = classes
     while front:
@@ -270,6 +247,7 @@ def _class_closure(db: Rows, classes: list[str], *, incoming: bool) -> list[str]
 
 
 def _same_name(db: Rows, symbol: Symbol, *, up: bool) -> list[Symbol]:
+    """The members that a method, property or field overrides (`up`), or that override it."""
     prefix, name = split_id(symbol.id)
     owner, _, last = name.rpartition(".")
     if prefix not in _MEMBERS:

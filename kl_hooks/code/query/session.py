@@ -243,7 +243,7 @@ def _seed(ws: Workspace, repo: Repository, entries: list[FileEntry], store: Stor
         # Records and violations belong to the working tree, not to the revision.
         for owner in index.owners(copy, ("page", *ws.kinds, "violation")):
             index.remove(copy, owner)
-            links.remove(copy, owner)
+            links.replace_many(copy, {owner: ()})
 
 
 def _remove_old(folder: Path, current: Path) -> None:
