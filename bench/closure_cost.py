@@ -15,7 +15,7 @@ from pathlib import Path
 
 from bench.measure import medians, wall
 from kl_hooks.graph import links
-from kl_hooks.graph.closure import ANY_DEPTH, reach
+from kl_hooks.graph.links import ANY_DEPTH, reach
 from kl_hooks.graph.plugin import kl_schema
 from kl_hooks.model.symbol import Link
 from kl_hooks.store.database import Database

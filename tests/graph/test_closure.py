@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kl_hooks.graph import links
-from kl_hooks.graph.closure import ANY_DEPTH, nearest_first, reach
+from kl_hooks.graph.links import ANY_DEPTH, nearest_first, reach
 from kl_hooks.graph.plugin import kl_schema
 from kl_hooks.model.symbol import Link
 from kl_hooks.store.database import Database

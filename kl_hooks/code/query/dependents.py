@@ -16,7 +16,7 @@ from kl_hooks.code.query.lookup import (
     with_position,
 )
 from kl_hooks.graph import links
-from kl_hooks.graph.closure import DEPENDS, Reach, nearest_first, reach
+from kl_hooks.graph.links import DEPENDS, Reach, nearest_first, reach
 from kl_hooks.model.symbol import Link, split_id
 from kl_hooks.store import database
 

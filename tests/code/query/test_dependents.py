@@ -13,8 +13,7 @@ import pytest
 from kl_hooks.code.query.dependents import dependency_path, dependents, reaching_tests
 from kl_hooks.code.query.lookup import resolve_text
 from kl_hooks.code.query.session import Graph
-from kl_hooks.graph.closure import DEPENDS
-from kl_hooks.graph.links import every
+from kl_hooks.graph.links import DEPENDS, every
 from tests.code.query.conftest import Ask
 
 TEST = "test:tests/test_core.py::TestBasket::test_total"
