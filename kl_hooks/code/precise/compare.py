@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from kl_hooks.code.file_facts import facts_of, modules_of
 from kl_hooks.code.modules import import_links, plain_name
 from kl_hooks.code.precise.process import assess_files, grimp_edges
+from kl_hooks.code.query.session import repository_of
 from kl_hooks.code.scanner.python import scanners_of
 from kl_hooks.errors import EnvironmentProblem
 from kl_hooks.model.problem import Problem
@@ -177,9 +178,7 @@ def _read(ws: Workspace) -> tuple[dict[str, Any], dict[str, bytes]]:
     """Facts and contents of the files that the fast scanner could read."""
     from kl_hooks.git import files
 
-    repo = ws.repo
-    if repo is None:
-        raise EnvironmentProblem("the code graph needs a git repository.", place=str(ws.root), hint="Run: git init")
+    repo = repository_of(ws)
     entries = [entry for entry in files.worktree_files(repo, [".py"]) if _is_text(entry.path)]
     facts = facts_of(ws.store, entries, lambda some: files.read_files(repo, some), scanners_of(ws.plugins))
     contents = {

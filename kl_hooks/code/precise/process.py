@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import resource
 import signal
 import subprocess
@@ -19,6 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import IO, Any, Final
 
+from kl_hooks.code import grimp_graph
 from kl_hooks.code.precise.scan import scan_precise
 from kl_hooks.code.scanner.parser import Facts
 from kl_hooks.code.scanner.python import scan_guarded
@@ -130,35 +130,14 @@ def _libcst() -> None:
 def _grimp() -> None:
     ((about, _),) = frames(sys.stdin.buffer)
     signal.alarm(10 * SECONDS)
-    import grimp
-
-    _set_folders(about["packages"])
-    # cache_dir: by default grimp writes a folder .grimp_cache where it is started
-    graph = grimp.build_graph(*sorted(about["packages"]), include_external_packages=False, cache_dir=None)
+    # by folder: looking packages up would import those around them, and find Python's own `json` instead of another
+    folders = {name: [folder] for name, folder in sorted(about["packages"].items())}
+    graph = grimp_graph.build(folders, externals=False, without_type_checking=False)
     _print_answer({"modules": sorted(graph.modules)})
     for one in sorted(graph.modules):
         for other in sorted(graph.find_modules_directly_imported_by(one)):
             details = graph.get_import_details(importer=one, imported=other)
             _print_answer({"edge": [one, other, sorted({found["line_number"] for found in details})]})
-
-
-def _set_folders(packages: dict[str, str]) -> None:
-    """Has grimp find these packages in these folders: `find_spec` would import the packages around them, and would find
-    Python's own `json` where the repository has one.
-    """
-    import importlib.util
-    from importlib.machinery import ModuleSpec
-
-    def find_spec(name: str, package: str | None = None) -> ModuleSpec | None:
-        if name not in packages:
-            return None
-        init = os.path.join(packages[name], "__init__.py")  # noqa: PTH118
-        spec = ModuleSpec(name, None, origin=init if os.path.exists(init) else None, is_package=True)  # noqa: PTH110
-        spec.submodule_search_locations = [packages[name]]
-        spec.has_location = spec.origin is not None
-        return spec
-
-    importlib.util.find_spec = find_spec
 
 
 Job = tuple[str, str, bytes]

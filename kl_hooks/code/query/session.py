@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from operator import itemgetter
@@ -90,13 +90,21 @@ def refresh_graph(ws: Workspace, watch: Progress = no_progress) -> ScanSummary:
     """
     from kl_hooks.git import files
 
-    repo = ws.repo
-    if repo is None:
-        raise EnvironmentProblem("the code graph needs a git repository.", place=str(ws.root), hint="Run: git init")
-    scanners = scanners_of(ws.plugins)
-    suffixes = sorted({suffix for scanner in scanners for suffix in scanner.suffixes})
-    entries = files.worktree_files(repo, (*suffixes, *MARKERS))
+    repo, scanners = repository_of(ws), scanners_of(ws.plugins)
+    entries = files.worktree_files(repo, _patterns(scanners))
     return refresh(ws.store, entries, lambda some: files.read_files(repo, some), scanners, watch)
+
+
+def repository_of(ws: Workspace) -> Repository:
+    """The repository whose graph it is. EnvironmentProblem without git."""
+    if ws.repo is None:
+        raise EnvironmentProblem("the code graph needs a git repository.", place=str(ws.root), hint="Run: git init")
+    return ws.repo
+
+
+def _patterns(scanners: Sequence[Scanner]) -> tuple[str, ...]:
+    """The ends of the names of all files that the graph is made of."""
+    return (*sorted({suffix for scanner in scanners for suffix in scanner.suffixes}), *MARKERS)
 
 
 def refresh(
@@ -116,7 +124,9 @@ def refresh(
         done = update(store, known, facts, entries, read, scanners, watch)
         if done is not None:
             parsed, removed, errors = done
-    return ScanSummary(known.files, parsed, removed, sorted([*odd, *_problems(errors)]))
+    return ScanSummary(
+        known.files, parsed, removed, sorted([*odd, *(_problem(path, error) for path, error in errors.items())])
+    )
 
 
 def _facts(db: Database, known: PendingChanges) -> dict[Key, Facts]:
@@ -128,11 +138,7 @@ def _facts(db: Database, known: PendingChanges) -> dict[Key, Facts]:
     return facts_cache.load(db, known.stale.values(), uses=True)
 
 
-def _problems(errors: Mapping[str, str]) -> list[Problem]:
-    return [problem(path, error) for path, error in errors.items()]
-
-
-def problem(path: str, error: str) -> Problem:
+def _problem(path: str, error: str) -> Problem:
     """The error of a file's facts, "line:column: reason", as a Problem."""
     line, column, reason = error.split(":", 2)
     return Problem(path, int(line), int(column), f"{reason.strip().rstrip('.')}.", "It is not in the graph.")
@@ -168,15 +174,12 @@ def graph_at(ws: Workspace, rev: str) -> Iterator[tuple[Database, ScanSummary]]:
     """
     from kl_hooks.git import files, worktree
 
-    repo = ws.repo
-    if repo is None:
-        raise EnvironmentProblem("the code graph needs a git repository.", place=str(ws.root), hint="Run: git init")
+    repo = repository_of(ws)
     tree = worktree.tree_of_revision(repo, rev)
     if tree is None:
         raise UsageProblem(f"{rev!r} is not a revision of this repository.", hint="See: git log --oneline")
     scanners = scanners_of(ws.plugins)
-    suffixes = sorted({suffix for scanner in scanners for suffix in scanner.suffixes})
-    entries = files.files_at(repo, tree, (*suffixes, *MARKERS))
+    entries = files.files_at(repo, tree, _patterns(scanners))
     # with the versions of the scanners: others give other facts of the same tree
     name = hashlib.sha256(repr((tree, [scanner.version for scanner in scanners])).encode()).hexdigest()[:24]
     with _folder(ws) as folder:
