@@ -173,12 +173,6 @@ class _Map:
         """True or false; false where the key is missing."""
         return key in self and self._reader.boolean(self._found[key][1], f'"{key}"{self._where}', False)
 
-    def inner(self, key: str, keys: Sequence[str]) -> dict[str, Node]:
-        """The values of a map in this map."""
-        if key not in self:
-            return {}
-        return {name: node for name, (_, node) in self._reader.keys(self._found[key][1], keys, f' in "{key}"').items()}
-
 
 def _hint(word: str, known: Sequence[str]) -> str:
     """The nearest known word, or all of them."""
@@ -320,6 +314,7 @@ def _build_kind(reader: NodeReader, root: Node, found: _Map) -> Kind:
         reader.report(root, '"numbering: hash" needs "identity": the fields that make two records the same.')
     least, most = _DIGITS.get(numbering, (4, 9))
     numbers = f' for "numbering: {numbering}"' if "numbering" in found else ""
+    days = reader.keys(found.node("ttl"), AUTHORITIES, ' in "ttl"') if "ttl" in found else {}
     verbs = _read_verbs(reader, found, statuses, [*names, "source", "superseded_by"])
     # a file in git instructs whoever clones it, and a verb for persons shows that one decides: both wait for a person
     usual = NATURES[0] if storage == "file" or any(verb.person for verb in verbs) else NATURES[1]
@@ -334,8 +329,7 @@ def _build_kind(reader: NodeReader, root: Node, found: _Map) -> Kind:
         budget_category=found.choice("share", BUDGET_CATEGORIES, "domain_knowledge"),
         identity=tuple(found.words("identity", ["title", *names])),
         digits=found.number("digits", least, most, least, numbers) if "digits" in found else 0,
-        ttl={one: reader.number(node, f'"{one}" in "ttl"', 1, 36_500, 90)
-             for one, node in found.inner("ttl", AUTHORITIES).items()},
+        ttl={one: reader.number(node, f'"{one}" in "ttl"', 1, 36_500, 90) for one, (_, node) in days.items()},
         spellings=found.pairs("spellings", statuses, "one of the statuses"),
         retention=found.number("retention", 0, 36_500, 0), by=reader.path,
     )  # fmt: skip

@@ -1,9 +1,9 @@
 """Settings: what this user and this repository want, merged so that a repository can tighten but not loosen.
 
-From the weakest: what is built in; `.kl/config.yaml` of the repository; `kl/config.yaml` in the user's configuration
-folder; `git config kl.…` (this clone's or this user's; it does not arrive by cloning). The numbers of upkeep have a
-file of their own, `.kl/knowledge/lifecycle.yaml`: a wrong one is reported, and its default is used meanwhile; a
-command that is about to change something refuses instead.
+From lowest to highest precedence: the defaults; `.kl/config.yaml` of the repository; `kl/config.yaml` in the user's
+configuration folder; `git config kl.…` (of this clone or user: cloning does not copy it). The numbers of upkeep have a
+file of their own, `.kl/knowledge/lifecycle.yaml`: a wrong one is reported, and its default is used; a command that is
+about to change something refuses instead.
 """
 
 from __future__ import annotations

@@ -55,10 +55,10 @@ _EXECUTION: Final = frozenset({"TestResult", "ExitCode"})
 
 
 def are_independent(a: Observation, b: Observation) -> bool:
-    """Whether these are two observations: different executions, made under conditions that differ in one respect.
+    """Whether two observations are of different executions, under conditions that differ in at least one respect.
 
-    In the class of evidence, the environment, the way of running, or an attested producer. What is unknown on one
-    side differs from nothing. The observer and the environment's word on itself make no difference (ADR-0017).
+    The respects: class of evidence, environment, way of running, attested producer. What is unknown on one side
+    differs from nothing. Neither the observer nor a producer's unproven name counts (ADR-0017).
     """
     if a.run == b.run:
         return False

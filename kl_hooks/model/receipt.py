@@ -25,7 +25,7 @@ def worst_outcome(outcomes: Iterable[str]) -> str:
 
 
 def run_outcome(result: Mapping[str, Any]) -> str:
-    """The one word for a run, of a receipt's `result`: its verdict, or how it ended where it did not come to its end.
+    """The outcome of a run in one word, from a receipt's `result`: its verdict, or how it ended early.
 
     `passed`, `failed`, `inconclusive`; `incomplete` (killed), `interrupted`, `collection-error`, `usage-error` …
     """
@@ -118,7 +118,7 @@ class Receipt:
     result: Mapping[str, Any] = field(default_factory=dict)
     """`exit`, `complete`, `how`, `verdict`, `reasons`, `counts`."""
     folded_digest: str = ""
-    """Where upkeep took the evidence out: the digest that it had. Empty: the evidence is whole."""
+    """The digest of evidence that upkeep has deleted; empty: the evidence is complete."""
 
     @cached_property
     def evidence_digest(self) -> str:
@@ -150,7 +150,7 @@ def receipt_id(header: Mapping[str, Any]) -> str:
 def receipt_from_header(header: Mapping[str, Any], evidence: tuple[Evidence, ...], *, folded: bool = False) -> Receipt:
     """A receipt of a header (as `Receipt.header()` gave it) and its evidence. KeyError where something is missing.
 
-    `folded`: its evidence was taken out, and the header's word is all that is left of it.
+    `folded`: its evidence was deleted; the header has its digest.
     """
     fields = {k: header[k] for k in HEADER_KEYS if k not in ("schema", "evidence_digest")}
     return Receipt(evidence=evidence, **fields, folded_digest=str(header["evidence_digest"]) if folded else "")

@@ -1,4 +1,4 @@
-"""Text from somewhere else, made harmless for a terminal, a log, a page, a file name or a reader."""
+"""Untrusted text made safe for a terminal, a log, a page, a file name or a reader."""
 
 from __future__ import annotations
 
