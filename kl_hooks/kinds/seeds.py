@@ -20,11 +20,10 @@ from kl_hooks.records.document import (
     leading_title,
     read_document,
     read_front_matter,
-    section_text,
     split_lines,
     split_sections,
 )
-from kl_hooks.records.seeding import SYSTEM_SOURCE, Seed, project_id
+from kl_hooks.records.seeding import SYSTEM_SOURCE, Seed
 from kl_hooks.shipped import shipped
 from kl_hooks.store.files import read_small
 
@@ -116,6 +115,11 @@ def document_paths() -> tuple[str, ...]:
     return (*_DOCUMENTS, _PYPROJECT)
 
 
+def project_id(name: str) -> str:
+    """`My_Project 2` → `my-project-2`, at most 50 characters."""
+    return re.sub(r"[^a-z0-9-]", "", re.sub(r"[\s_]+", "-", name.strip().lower()))[:50].strip("-") or "project"
+
+
 def project_id_of(root: Path) -> str:
     """Return the `project_id` of the project at `root`: by its pyproject.toml, else by its folder."""
     return project_id(name_of(read_pyproject(_text(root, _PYPROJECT, []) or "")) or root.name)
@@ -202,11 +206,11 @@ def document_seeds(project: str, name: str, text: str, *, readme: bool | None = 
 def _fact_seeds(project: str, name: str, lines: list[str]) -> Iterator[Seed]:
     """The project in a README: its beginning or introduction, its goals, its constraints."""
     sections = split_sections(lines)
-    texts = {"purpose": _introduction(section_text(lines, sections[0]))}
+    texts = {"purpose": _introduction(sections[0].text_in(lines))}
     for section in sections[1:]:
         for key, _, _, words in _README_FACTS:
             if words.fullmatch(section.heading.strip(" *_`:")) and len(texts.get(key, "")) < _SHORTEST:
-                texts[key] = _introduction(section_text(lines, section))
+                texts[key] = _introduction(section.text_in(lines))
     prefix = "" if name.lower().startswith("readme") else f"{_stem(name)}-"
     for key, category, title, _ in _README_FACTS:
         if len(text := texts.get(key, "")) >= _SHORTEST:
@@ -226,7 +230,7 @@ def _fact_seed(key: str, answers: str, category: str, title: str, answer: str, n
 def _guide_seeds(project: str, name: str, lines: list[str], readme: bool) -> Iterator[Seed]:
     found = 0
     for section in split_sections(lines)[1:]:
-        text = section_text(lines, section).strip()
+        text = section.text_in(lines).strip()
         heading = one_line(_BADGE.sub("", section.heading).strip(" *_`"), 120)
         topic = topic_of(heading)
         if len(text) < _SHORTEST or not heading or (readme and topic in ("", "rule")):

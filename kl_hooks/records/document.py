@@ -72,6 +72,13 @@ class Section:
     start: int
     end: int
 
+    def text_in(self, lines: Sequence[str]) -> str:
+        """Its text without empty lines around it; a comment alone, as in a template, counts as none."""
+        own = lines[self.start + bool(self.heading) : self.end]
+        filled = [number for number, line in enumerate(own) if line.strip()]
+        text = "\n".join(own[filled[0] : filled[-1] + 1]) if filled else ""
+        return "" if _COMMENTS_ONLY.fullmatch(text) else text
+
 
 @dataclass(frozen=True, slots=True)
 class ParsedDocument:
@@ -221,7 +228,7 @@ def _section_field(kind: Kind, section: Section) -> Field | None:
 
 
 def _section_value(field: Field, body: list[str], section: Section) -> Any:
-    text = section_text(body, section)
+    text = section.text_in(body)
     return list(list_items(text)) if field.type == "lines" else text
 
 
@@ -315,7 +322,7 @@ def _fits_in_section(field: Field, value: Value) -> bool:
     found = split_sections(lines)
     if len(found) != 3 or found[2].start != len(lines) - 2:
         return False
-    read = section_text(lines, found[1])
+    read = found[1].text_in(lines)
     return (list_items(read) if isinstance(value, tuple) else read) == value
 
 
@@ -391,14 +398,6 @@ def leading_title(lines: Sequence[str]) -> str:
     return found[1] if found else ""
 
 
-def section_text(lines: Sequence[str], section: Section) -> str:
-    """Return the text of a section without empty lines around it; a comment alone, as in a template, counts as none."""
-    own = lines[section.start + bool(section.heading) : section.end]
-    filled = [number for number, line in enumerate(own) if line.strip()]
-    text = "\n".join(own[filled[0] : filled[-1] + 1]) if filled else ""
-    return "" if _COMMENTS_ONLY.fullmatch(text) else text
-
-
 def fields_by_heading(lines: Sequence[str], texts: Mapping[str, str], lists: Mapping[str, str]) -> dict[str, Any]:
     """Return field → the text or the list items under its headings, several of them joined in their order.
 
@@ -407,7 +406,7 @@ def fields_by_heading(lines: Sequence[str], texts: Mapping[str, str], lists: Map
     found_texts: dict[str, list[str]] = {}
     found_lists: dict[str, list[str]] = {}
     for section in split_sections(lines)[1:]:
-        heading, text = section.heading.strip().lower().rstrip(":"), section_text(lines, section)
+        heading, text = section.heading.strip().lower().rstrip(":"), section.text_in(lines)
         if text and heading in lists:
             found_lists.setdefault(lists[heading], []).extend(list_items(text))
         elif text and heading in texts:

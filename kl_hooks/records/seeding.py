@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
@@ -37,7 +36,6 @@ _DOCUMENT_KINDS: Final = ("fact", "guide")
 # The source hash of a record whose section was removed: back in the document, it is renewed, in any clone.
 _REMOVED: Final = "removed"
 _SEED_FIELDS: Final = frozenset(one.name for one in SEEDED)
-_NOT_IN_ID: Final = re.compile(r"[^a-z0-9-]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,11 +70,6 @@ class Step:
     reason: str = ""
     record: Record | None = field(default=None, compare=False)
     """The record that is there before, or, once done, after."""
-
-
-def project_id(name: str) -> str:
-    """`My_Project 2` → `my-project-2`, at most 50 characters."""
-    return _NOT_IN_ID.sub("", re.sub(r"[\s_]+", "-", name.strip().lower()))[:50].strip("-") or "project"
 
 
 def text_digest(text: str) -> str:

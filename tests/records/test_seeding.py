@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kl_hooks.kinds.catalog import GUIDE
+from kl_hooks.kinds.seeds import project_id
 from kl_hooks.model.record import Record
-from kl_hooks.records.seeding import Seed, content_digest, plan_steps, project_id
+from kl_hooks.records.seeding import Seed, content_digest, plan_steps
 
 KINDS = {"guide": GUIDE}
 SEED = Seed("guide", "shop__readme-usage", {"title": "Usage", "text": "Run it."}, "README.md", "Usage\nRun it.")
