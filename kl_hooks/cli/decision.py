@@ -12,10 +12,10 @@ from kl_hooks.cli.output import counted, echo, echo_json, initialized_workspace,
 from kl_hooks.cli.record_output import print_record, record_line, warn_of_index_problems
 from kl_hooks.errors import FINDINGS, UsageProblem
 from kl_hooks.evidence.provenance import agent
-from kl_hooks.kinds.catalog import DECISION, TRIGGERS
+from kl_hooks.kinds.catalog import DECISION
 from kl_hooks.kinds.decision.discovery import discover_decisions as run
 from kl_hooks.kinds.decision.discovery import record_proposals
-from kl_hooks.kinds.decision.exporter import export_text, export_texts, write_files
+from kl_hooks.kinds.decision.exporter import export_files, export_text
 from kl_hooks.kinds.decision.importer import import_decisions
 from kl_hooks.kinds.decision.significance import assess_answer
 from kl_hooks.records.query import RecordFilter, get_record, list_records, supersession_chain
@@ -23,7 +23,7 @@ from kl_hooks.records.sync import sync
 from kl_hooks.records.write import create_record
 from kl_hooks.workspace import require_initialized
 
-_TRIGGER = click.Choice(TRIGGERS, case_sensitive=False)
+_TRIGGER = click.Choice(DECISION.by_name["trigger"].choices, case_sensitive=False)
 
 
 @click.command(epilog='Example: kl decision record --question "Which database?" --answer "PostgreSQL, because …"')
@@ -211,6 +211,5 @@ def export(ids: tuple[str, ...], form: str, output: Path | None, force: bool) ->
     if output is None:
         click.echo(export_text(found, form, known), nl=False)
         return
-    files = export_texts(found, form, known)
-    write_files(output, files, force)
-    echo(f"wrote {counted(len(files), 'file')} into {output}.")
+    written = export_files(output, found, form, known, force=force)
+    echo(f"wrote {counted(written, 'file')} into {output}.")

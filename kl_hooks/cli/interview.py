@@ -15,17 +15,15 @@ from kl_hooks.cli.output import counted, echo, echo_json, initialized_workspace,
 from kl_hooks.cli.record_output import warn_of_proposal
 from kl_hooks.config.yaml import MapNode, NodeReader, TextNode, load_yaml
 from kl_hooks.errors import INTERRUPTED, KlError, UsageProblem
-from kl_hooks.kinds.catalog import FACT_CATEGORIES
+from kl_hooks.kinds.catalog import FACT
 from kl_hooks.kinds.decision.significance import assess_answer
 from kl_hooks.kinds.interview import (
-    QUESTIONS,
-    REVIEW_MODES,
+    INTERVIEWS,
     answered_questions,
     begin_session,
     is_applicable,
     open_questions,
     record_answer,
-    review_questions,
     take_line,
 )
 from kl_hooks.model.problem import Problems
@@ -43,7 +41,7 @@ if TYPE_CHECKING:
 
 
 @click.command(epilog="Example: kl interview --focus architecture --top 4")
-@click.option("--focus", type=click.Choice(FACT_CATEGORIES), help="Only questions of this category.")
+@click.option("--focus", type=click.Choice(FACT.by_name["category"].choices), help="Only questions of this category.")
 @click.option(
     "--top",
     "most",
@@ -56,8 +54,9 @@ if TYPE_CHECKING:
 )
 @click.option("--answers", metavar="FILE", type=click.Path(), help="Take answers from this YAML file (key: answer).")
 @click.option(
-    "--abbreviated", "mode", type=click.Choice(REVIEW_MODES), help="The short form after a review of this sort."
-)
+    "--abbreviated", "mode", type=click.Choice([mode for mode in INTERVIEWS if mode]),
+    help="The short form after a review of this sort.",
+)  # fmt: skip
 @click.option("--task", default="", help="The task that was reviewed, with --abbreviated.")
 @format_option()
 def interview(focus: str | None, most: int, answers: str | None, mode: str | None, task: str, shape: str) -> None:
@@ -141,7 +140,7 @@ class _Answers:
 
     def all(self) -> tuple[Question, ...]:
         """Every question of this form."""
-        return review_questions(self.mode) if self.mode else QUESTIONS
+        return INTERVIEWS[self.mode]
 
     def questions(self, focus: str, most: int) -> list[Question]:
         """The gaps, the most important first."""

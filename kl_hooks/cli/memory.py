@@ -35,13 +35,10 @@ from kl_hooks.kinds.memory.review import (
     Review,
     Reviewer,
     apply_decision,
-    apply_decisions,
-    record_check,
     record_use,
     review_items,
     review_queue,
 )
-from kl_hooks.kinds.memory.review import parse_answers as read
 from kl_hooks.model.problem import Problems
 from kl_hooks.model.record import Record
 from kl_hooks.model.text import brief, one_line, safe_text
@@ -193,7 +190,7 @@ def decide_memory(identifier: str, do: str, reason: str = "", shape: str = "text
     again = do == "approve" and record.status == "approved"
     made = apply_decision(ws, record, Decision(record.id, do, "", reason), who)
     if checked:
-        made = record_check(ws, made, who, "verified")
+        made = who.record_check(ws, made, "verified")
     done = "approved, confirmed today" if again else made.status
     _print_changed(made, f"{done}, verified" if checked else done, shape)
 
@@ -255,7 +252,7 @@ def verify(id: str, shape: str) -> None:
     """Note that a memory was checked and is right: it ranks higher from now on. For people and named reviewers."""
     ws = workspace()
     who = Reviewer.current(ws, id)
-    _print_changed(record_check(ws, _find_memory(id), who, "verified"), "verified", shape)
+    _print_changed(who.record_check(ws, _find_memory(id), "verified"), "verified", shape)
 
 
 @click.command(epilog='Example: kl memory disprove MEM-3f9a1c2b --reason "Redis is not needed since 2.0"')
@@ -266,7 +263,7 @@ def disprove(id: str, reason: str, shape: str) -> None:
     """Note that a memory was checked and is wrong: agents are not shown it any more. For people and reviewers."""
     ws = workspace()
     who = Reviewer.current(ws, id)
-    _print_changed(record_check(ws, _find_memory(id), who, "disproven", reason), "disproven", shape)
+    _print_changed(who.record_check(ws, _find_memory(id), "disproven", reason), "disproven", shape)
 
 
 @click.command(epilog="Example: kl memory feedback MEM-3f9a1c2b positive")
@@ -414,7 +411,7 @@ def _review_from_file(answers: str, shape: str) -> None:
     name = "stdin" if answers == "-" else answers
     try:
         text = sys.stdin.read() if answers == "-" else Path(answers).read_text("utf-8")
-        decisions, problems = read(json.loads(text), name)
+        decisions, problems = Decision.read_all(json.loads(text), name)
     except OSError as problem:
         raise UsageProblem(f"can't be read: {problem.strerror}.", place=name) from problem
     except (ValueError, RecursionError) as problem:
@@ -426,7 +423,7 @@ def _review_from_file(answers: str, shape: str) -> None:
 
 def _apply_decisions(decisions: list[Decision], shape: str) -> None:
     ws = workspace()
-    done = apply_decisions(ws, decisions, Reviewer.current(ws, "kl memory review")) if decisions else []
+    done = Reviewer.current(ws, "kl memory review").apply(ws, decisions) if decisions else []
     _update_page()
     plain = {"schema": "kl.memory.review/2", "memories": [one.to_dict() for one in review_items(ws, done)]}
     print_answer(shape, plain, [*map(record_line, done), f"{counted(len(done), 'memory')} changed."])

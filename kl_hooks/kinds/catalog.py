@@ -10,17 +10,6 @@ from typing import Final
 
 from kl_hooks.model.kind import COUNT_FIELDS, SEEDED, Field, Kind, Verb, with_proposals
 
-TRIGGERS: Final = (
-    "manual", "clarifying_question", "task_review", "architecture_review", "implementation_choice", "discovered",
-    "decision_checkpoint",
-)  # fmt: skip
-"""What brought a decision about."""
-_TRIGGERS_ALSO: Final = {
-    "question": "clarifying_question", "clarification": "clarifying_question", "review": "task_review",
-    "arch_review": "architecture_review", "implementation": "implementation_choice", "discovery": "discovered",
-    "checkpoint": "decision_checkpoint",
-}  # fmt: skip
-
 DECISION: Final = Kind(
     name="decision", plural="decisions", prefix="ADR",
     purpose="What was decided, why, what else was possible, and which code it applies to.",
@@ -54,7 +43,12 @@ DECISION: Final = Kind(
               section="More information", aliases=("more_information", "notes")),
         Field("governs", "ids", "The files, folders and symbols that it applies to.", relation="adr_governs",
               aliases=("kl_governs",), example="src/shop/core/"),
-        Field("trigger", "choice", "What brought it about.", choices=TRIGGERS, also=_TRIGGERS_ALSO),
+        Field("trigger", "choice", "What brought it about.",
+              choices=("manual", "clarifying_question", "task_review", "architecture_review", "implementation_choice",
+                       "discovered", "decision_checkpoint"),
+              also={"question": "clarifying_question", "clarification": "clarifying_question", "review": "task_review",
+                    "arch_review": "architecture_review", "implementation": "implementation_choice",
+                    "discovery": "discovered", "checkpoint": "decision_checkpoint"}),
         Field("source_task_id", "line", "The task that raised it."),
         Field("source_feature_id", "line", "The feature that raised it."),
         Field("source_command", "line", "The command that raised it."),
@@ -360,12 +354,6 @@ TURN: Final = Kind(
     ),
 )  # fmt: skip
 
-FACT_CATEGORIES: Final = (
-    "project_overview", "architecture", "domain", "constraints", "decisions", "goals", "role_customization",
-    "quality_gates", "workflow_preferences",
-)  # fmt: skip
-"""What a fact, and a question that asks for one, can be about."""
-
 FACT: Final = with_proposals(Kind(
     name="fact", plural="facts", prefix="FACT",
     purpose="What is true of this project: stated by a person, or read in its own documents.",
@@ -373,7 +361,10 @@ FACT: Final = with_proposals(Kind(
     budget_category="domain_knowledge", summary_field="answer",
     spellings={"active": "current", "deprecated": "outdated"},
     fields=(
-        Field("category", "choice", "What it is about.", choices=FACT_CATEGORIES, also={
+        Field("category", "choice", "What it is about.",
+              choices=("project_overview", "architecture", "domain", "constraints", "decisions", "goals",
+                       "role_customization", "quality_gates", "workflow_preferences"),
+              also={
                   "overview": "project_overview", "roles": "role_customization", "gates": "quality_gates",
                   "workflow": "workflow_preferences", "project_architecture": "architecture",
                   "domain_knowledge": "domain", "project_constraints": "constraints", "project_decisions": "decisions",

@@ -290,17 +290,17 @@ _REVIEW_QUESTIONS: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
     ),
 }
 
-REVIEW_MODES: Final = tuple(_REVIEW_QUESTIONS)
-
-
-def review_questions(mode: str) -> tuple[Question, ...]:
-    """Return the questions after a review of this sort, one of `REVIEW_MODES`."""
-    return tuple(
-        Question(f"review_{mode.replace('-', '_')}_{number}", category, "high", asks, f"After a review: {mode}.")
-        for number, (category, asks) in enumerate(_REVIEW_QUESTIONS[mode], 1)
-    )
-
-
+INTERVIEWS: Final[Mapping[str, tuple[Question, ...]]] = {
+    "": QUESTIONS,
+    **{
+        mode: tuple(
+            Question(f"review_{mode.replace('-', '_')}_{number}", category, "high", asks, f"After a review: {mode}.")
+            for number, (category, asks) in enumerate(rows, 1)
+        )
+        for mode, rows in _REVIEW_QUESTIONS.items()
+    },
+}
+"""What was reviewed → the questions of its short form; the empty text has the whole interview."""
 _SOURCE: Final = "interview"
 
 

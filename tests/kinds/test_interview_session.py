@@ -13,18 +13,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kl_hooks.kinds.catalog import FACT_CATEGORIES
+from kl_hooks.kinds.catalog import FACT
 from kl_hooks.kinds.interview import (
     IMPORTANCES,
+    INTERVIEWS,
     QUESTIONS,
-    REVIEW_MODES,
     Question,
     Session,
     answered_keys,
     begin_session,
     facts_of_answer,
     open_questions,
-    review_questions,
     split_sentences,
     take_line,
 )
@@ -43,8 +42,9 @@ def test_there_are_23_questions_and_each_names_kinds_and_fields_that_are_there()
         "role_customization": 3, "quality_gates": 2, "workflow_preferences": 2,
     }  # fmt: skip
     kinds = {kind.name: kind for kind in kl_kinds()}
+    categories = FACT.by_name["category"].choices
     for one in QUESTIONS:
-        assert one.category in FACT_CATEGORIES and one.importance in IMPORTANCES and one.asks.endswith("?")
+        assert one.category in categories and one.importance in IMPORTANCES and one.asks.endswith("?")
         for place in [*one.filled_by, *([one.adds_to] if one.adds_to else [])]:
             assert place.kind in OTHERS or place.field in kinds[place.kind].by_name, one.key
         if one.adds_to:
@@ -83,10 +83,10 @@ def test_a_record_of_another_kind_can_answer_and_what_came_with_kl_can_not() -> 
 
 @pytest.mark.requirement("B53")
 def test_three_to_five_questions_for_each_sort_of_review() -> None:
-    assert set(REVIEW_MODES) == {"architectural", "code-quality", "decision", "technical-debt", "security"}
-    for mode in REVIEW_MODES:
-        some = review_questions(mode)
-        assert 3 <= len(some) <= 5 and all(one.category in FACT_CATEGORIES for one in some)
+    assert set(INTERVIEWS) == {"", "architectural", "code-quality", "decision", "technical-debt", "security"}
+    for mode in filter(None, INTERVIEWS):
+        some = INTERVIEWS[mode]
+        assert 3 <= len(some) <= 5 and all(one.category in FACT.by_name["category"].choices for one in some)
         assert not {one.key for one in some} & {one.key for one in QUESTIONS}
 
 

@@ -25,11 +25,33 @@ def export_text(records: Sequence[Record], form: str, known: Sequence[Record] = 
     if form == "json":
         found = [entry_to_dict(_entry_of(one)) for one in records]
         return json.dumps(found[0] if len(found) == 1 else found, indent=2) + "\n"
-    return "\n".join(export_texts(records, form, known).values())
+    return "\n".join(_texts(records, form, known).values())
 
 
-def export_texts(records: Sequence[Record], form: str, known: Sequence[Record] = ()) -> dict[str, str]:
-    """Return file name → text of each; references lead to the files of the others, and of those in `known`."""
+def export_files(
+    folder: Path, records: Sequence[Record], form: str, known: Sequence[Record] = (), *, force: bool = False
+) -> int:
+    """Write a file for each decision into a folder, which is made if need be; return how many.
+
+    UsageProblem where one exists, unless `force`. EnvironmentProblem where one can't be written.
+    """
+    files = _texts(records, form, known)
+    # exists() follows links, so it is False for a dangling one, which would be replaced unasked
+    existing = sorted(name for name in files if (folder / name).exists() or (folder / name).is_symlink())
+    if existing and not force:
+        more = f" and {len(existing) - 1} more" if len(existing) > 1 else ""
+        raise UsageProblem(f"is there already{more}.", place=str(folder / existing[0]), hint="Add --force to replace.")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, text in files.items():
+            write_atomic(folder / name, text.encode("utf-8", "replace"))
+    except OSError as error:
+        raise EnvironmentProblem(f"can't be written: {error.strerror or error}.", place=str(folder)) from error
+    return len(files)
+
+
+def _texts(records: Sequence[Record], form: str, known: Sequence[Record]) -> dict[str, str]:
+    """File name → text of each; references lead to the files of the others, and of those in `known`."""
     writer = FORMATS[form]
     names: dict[str, Other] = {}
     for one in (*records, *known):
@@ -75,21 +97,3 @@ def _entry_of(record: Record) -> Entry:
         if part.heading.strip().lower() not in _HEADINGS and not field_of_heading(part.heading):
             draft.leave(part.heading, part.text)
     return draft.entry(record.id)
-
-
-def write_files(folder: Path, files: Mapping[str, str], force: bool = False) -> None:
-    """Write the files into a folder, which is made if need be. UsageProblem where one exists, unless `force`.
-
-    EnvironmentProblem where one can't be written.
-    """
-    # exists() follows links, so it is False for a dangling one, which would be replaced unasked
-    existing = sorted(name for name in files if (folder / name).exists() or (folder / name).is_symlink())
-    if existing and not force:
-        more = f" and {len(existing) - 1} more" if len(existing) > 1 else ""
-        raise UsageProblem(f"is there already{more}.", place=str(folder / existing[0]), hint="Add --force to replace.")
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for name, text in files.items():
-            write_atomic(folder / name, text.encode("utf-8", "replace"))
-    except OSError as error:
-        raise EnvironmentProblem(f"can't be written: {error.strerror or error}.", place=str(folder)) from error

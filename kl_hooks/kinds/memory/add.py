@@ -16,19 +16,11 @@ from kl_hooks.errors import EnvironmentProblem, UsageProblem
 from kl_hooks.evidence.provenance import agent, producer, session
 from kl_hooks.kinds.catalog import MEMORY, REJECTED_MEMORIES
 from kl_hooks.kinds.memory.patterns import Pattern, Sighting, day_session, id_of, identity, title_of
-from kl_hooks.kinds.memory.review import (
-    REINFORCED,
-    Decision,
-    Reviewer,
-    apply_decision,
-    read_rejections,
-    reinforcements,
-    sync_rejections,
-)
+from kl_hooks.kinds.memory.review import Decision, Reviewer, apply_decision, reinforce, sync_rejections
 from kl_hooks.kinds.memory.status import CURSOR, captured_state
 from kl_hooks.model.kind import AUTHORITIES
 from kl_hooks.model.record import Record
-from kl_hooks.records.events import Event, append_events, events_by_record, stored_records
+from kl_hooks.records.events import Event, events_by_record, stored_records
 from kl_hooks.records.prompt_injection import injection_reasons
 from kl_hooks.records.query import get_records
 from kl_hooks.records.sync import sync
@@ -127,9 +119,9 @@ def promote(ws: Workspace, record: Record, who: Reviewer) -> Record:
 def _find_existing(ws: Workspace, ids: Sequence[str]) -> tuple[dict[str, Record], dict[str, Record]]:
     """Return (visible memories, former ones: deleted, or with a file that is not on this branch), by ID."""
     sync(ws, (MEMORY.name,))
-    sync_rejections(ws)
+    rejections = sync_rejections(ws)
     visible = {one.id: one for one in get_records(ws, list(ids)) if one.kind == MEMORY.name}
-    for one, reason in read_rejections(ws).items():
+    for one, reason in rejections.items():
         if one in set(ids) - visible.keys():  # rejected in another clone: only its ID is here
             values = {"status": "rejected", **({"reason": reason} if reason else {})}
             visible[one] = Record(MEMORY.name, one, values, path=REJECTED_MEMORIES)
@@ -167,10 +159,7 @@ def _reinforce(ws: Workspace, record: Record) -> bool:
     """Record that this session states it; return False where it did before."""
     name = _session(ws)
     seen = Sighting(name, "told:" + name, "AgentAssertion", iso(ws.clock.now()))
-    sessions = {one.session for one in events_by_record(ws, [record.id], (REINFORCED,))[record.id]}
-    events = reinforcements(record.id, [seen], sessions)
-    append_events(ws, events)
-    return bool(events)
+    return bool(reinforce(ws, {record.id: [seen]}))
 
 
 def _expiry(ws: Workspace, ttl_days: int | None) -> dict[str, Any]:
@@ -289,8 +278,6 @@ def store_patterns(
             record.status != "rejected" and identity(record.text("pattern")) == identity(redact(by_id[i].text))
         )
     ]  # fmt: skip
-    sessions = {i: {e.session for e in some} for i, some in events_by_record(ws, alive, (REINFORCED,)).items()}
-    events = [event for i in alive for event in reinforcements(i, by_id[i].sightings, sessions[i])]
     made = {i: {**_candidate_values(by_id[i]), **(extra or {}).get(i, {})} for i in new[:most]}
     created = [values for i, values in made.items() if i not in pruned]
     try:
@@ -302,8 +289,8 @@ def store_patterns(
                 create_record(ws, MEMORY, values, by="mine")
     for i in pruned & made.keys():
         _revive(ws, i, made[i], "mine")
-    append_events(ws, [*events, *(event for i in made for event in reinforcements(i, by_id[i].sightings))])
-    return MiningResult(tuple(made), tuple(dict.fromkeys(one.record for one in events)), len(new) - len(made))
+    reinforced = reinforce(ws, {i: by_id[i].sightings for i in (*alive, *made)})
+    return MiningResult(tuple(made), tuple(i for i in reinforced if i in visible), len(new) - len(made))
 
 
 def _candidate_values(found: Pattern) -> dict[str, Any]:

@@ -162,19 +162,22 @@ def _reinforced(tally: Tally, one: Event) -> Tally:
     )
 
 
-def reinforcements(identifier: str, sightings: Iterable[Sighting], known: Iterable[str] = ()) -> list[Event]:
-    """Return an Event for each session that saw a memory, without the `known` ones: a session reinforces once."""
-    by_session: dict[str, list[Sighting]] = {}
-    for one in sightings:
-        by_session.setdefault(one.session, []).append(one)
-    found, past = [], set(known)
-    for session, seen in by_session.items():
-        if session in past:
-            continue
-        receipts = list(dict.fromkeys(one.receipt for one in seen))[-_NEWEST_RECEIPTS:]
-        body = {"receipts": receipts, "proof": seen[0].proof, "seen": max(one.at for one in seen)}
-        found.append(Event(REINFORCED, identifier, session, body))
-    return found
+def reinforce(ws: Workspace, sightings: Mapping[str, Sequence[Sighting]]) -> list[str]:
+    """Record which sessions saw these memories, by ID; return the IDs that a new one saw: a session reinforces once."""
+    events = []
+    for one, known in events_by_record(ws, list(sightings), (REINFORCED,)).items():
+        by_session: dict[str, list[Sighting]] = {}
+        for each in sightings[one]:
+            by_session.setdefault(each.session, []).append(each)
+        past = {event.session for event in known}
+        for session, seen in by_session.items():
+            if session in past:
+                continue
+            receipts = list(dict.fromkeys(each.receipt for each in seen))[-_NEWEST_RECEIPTS:]
+            body = {"receipts": receipts, "proof": seen[0].proof, "seen": max(each.at for each in seen)}
+            events.append(Event(REINFORCED, one, session, body))
+    append_events(ws, events)
+    return list(dict.fromkeys(event.record for event in events))
 
 
 def importance_of(percent: int, tally: Tally) -> int:
@@ -280,6 +283,24 @@ class Decision:
     """The new text; empty: as it is."""
     reason: str = ""
 
+    @classmethod
+    def read_all(cls, value: Any, place: str) -> tuple[list[Decision], list[Problem]]:
+        """Return those in `{"answers": [{"id", "do", "text", "reason"}]}` (or the list alone), and all problems."""
+        answers = value.get("answers") if isinstance(value, Mapping) else value
+        if not isinstance(answers, Sequence) or isinstance(answers, str | bytes):
+            hint = 'Write {"answers": [{"id": "MEM-…", "do": "approve"}]}.'
+            return [], [Problem(place, 0, 0, "holds no list of answers.", hint)]
+        made: list[Decision] = []
+        problems: list[Problem] = []
+        for number, one in enumerate(answers, 1):
+            if wrong := _answer_problem(one, {decision.id.lower() for decision in made}):
+                problems.append(Problem(place, 0, 0, f"answer {number}: {wrong}"))
+            else:
+                identifier, do = one["id"].strip(), "skip" if one["do"] == "edit" else one["do"]
+                identifier = identifier[:4].upper() + identifier[4:].lower()
+                made.append(cls(identifier, do, one.get("text") or "", one.get("reason") or ""))
+        return made, problems
+
 
 @dataclass(frozen=True, slots=True)
 class Review:
@@ -325,24 +346,6 @@ class Review:
         return replace(self, made=(*self.made, Decision(self.at, do, self.text, reason)), text="")
 
 
-def parse_answers(value: Any, place: str) -> tuple[list[Decision], list[Problem]]:
-    """Return the decisions in `{"answers": [{"id", "do", "text", "reason"}]}` (or the list alone), and all problems."""
-    answers = value.get("answers") if isinstance(value, Mapping) else value
-    if not isinstance(answers, Sequence) or isinstance(answers, str | bytes):
-        hint = 'Write {"answers": [{"id": "MEM-…", "do": "approve"}]}.'
-        return [], [Problem(place, 0, 0, "holds no list of answers.", hint)]
-    made: list[Decision] = []
-    problems: list[Problem] = []
-    for number, one in enumerate(answers, 1):
-        if wrong := _answer_problem(one, {decision.id.lower() for decision in made}):
-            problems.append(Problem(place, 0, 0, f"answer {number}: {wrong}"))
-        else:
-            identifier, do = one["id"].strip(), "skip" if one["do"] == "edit" else one["do"]
-            identifier = identifier[:4].upper() + identifier[4:].lower()
-            made.append(Decision(identifier, do, one.get("text") or "", one.get("reason") or ""))
-    return made, problems
-
-
 def _answer_problem(one: Any, answered: set[str]) -> str:
     if not isinstance(one, Mapping):
         return "must be an object with id and do."
@@ -379,6 +382,31 @@ class Reviewer:
         reason = f"reviewing is for people and for named reviewers, and this is {name}."
         hint = f"Ask a person, or let it: git config kl.reviewers '{' '.join((*ws.settings.reviewers, name))}'"
         raise UsageProblem(reason, place=place, hint=hint)
+
+    def apply(self, ws: Workspace, decisions: Sequence[Decision]) -> list[Record]:
+        """Apply all decisions, or raise Problems with every reason why one can't be applied and change nothing."""
+        found: list[tuple[Record, Decision]] = []
+        problems: list[Problem] = []
+        for one in decisions:
+            try:
+                record = get_record(ws, one.id, MEMORY.name)
+            except UsageProblem as problem:
+                problems.append(Problem(one.id, 0, 0, problem.reason, problem.hint))
+                continue
+            found.append((record, one))
+            if why := _refusal(ws, record, one, self):
+                problems.append(Problem(record.id, 0, 0, why))
+        if problems:
+            raise Problems(problems)
+        return [apply_decision(ws, record, one, self) for record, one in found]
+
+    def record_check(self, ws: Workspace, record: Record, verdict: str, reason: str = "") -> Record:
+        """Record that a memory was checked: it is `verified` or `disproven`, and why."""
+        how = {VERIFIED: "verify", DISPROVEN: "disprove"}[verdict]
+        made = change_record(ws, record, {"standing": verdict, "reason": reason or None}, how=how, by=self.name)
+        body = {"reason": made.text("reason")} if reason else {}
+        append_events(ws, [Event(verdict, record.id, self.name, body)])
+        return made
 
 
 @dataclass(frozen=True, slots=True)
@@ -442,24 +470,6 @@ def review_items(ws: Workspace, records: Sequence[Record]) -> list[ReviewItem]:
     ]  # fmt: skip
 
 
-def apply_decisions(ws: Workspace, decisions: Sequence[Decision], who: Reviewer) -> list[Record]:
-    """Apply all decisions, or raise Problems with every reason why one can't be applied and change nothing."""
-    found: list[tuple[Record, Decision]] = []
-    problems: list[Problem] = []
-    for one in decisions:
-        try:
-            record = get_record(ws, one.id, MEMORY.name)
-        except UsageProblem as problem:
-            problems.append(Problem(one.id, 0, 0, problem.reason, problem.hint))
-            continue
-        found.append((record, one))
-        if why := _refusal(ws, record, one, who):
-            problems.append(Problem(record.id, 0, 0, why))
-    if problems:
-        raise Problems(problems)
-    return [apply_decision(ws, record, one, who) for record, one in found]
-
-
 def _refusal(ws: Workspace, record: Record, one: Decision, who: Reviewer) -> str:
     if record.broken:
         return f"its file can't be read today: {record.broken}"
@@ -499,14 +509,6 @@ def _approved_values(ws: Workspace, record: Record, who: Reviewer) -> dict[str, 
     return values | ({"authority": "human", "expires": None, "quarantine": None} if who.person else {})
 
 
-def record_check(ws: Workspace, record: Record, who: Reviewer, verdict: str, reason: str = "") -> Record:
-    """Record that a memory was checked: it is `verified` or `disproven`, and why."""
-    how = {VERIFIED: "verify", DISPROVEN: "disprove"}[verdict]
-    made = change_record(ws, record, {"standing": verdict, "reason": reason or None}, how=how, by=who.name)
-    append_events(ws, [Event(verdict, record.id, who.name, {"reason": made.text("reason")} if reason else {})])
-    return made
-
-
 def record_use(ws: Workspace, record: Record, result: str = "") -> None:
     """Record that somebody asked for a memory by its ID, or how a task ended that had it: `positive` or `negative`."""
     append_events(ws, [Event(OUTCOME, record.id, "", {"result": result}) if result else Event(OPENED, record.id)])
@@ -530,8 +532,10 @@ def write_rejections(ws: Workspace, changes: Mapping[str, str | None]) -> None:
             files.write(REJECTED_MEMORIES, (_HEAD + lines).encode("utf-8", "replace") if after else None)
 
 
-def sync_rejections(ws: Workspace) -> None:
-    """Reject the candidates of this clone that `rejected.txt` names. A memory that is approved here stays approved.
+def sync_rejections(ws: Workspace) -> dict[str, str]:
+    """Reject the candidates of this clone that `rejected.txt` names; return its reasons by ID.
+
+    A memory that is approved here stays approved.
 
     Where the store can't be written they stay candidates for now, which nobody is shown either.
     """
@@ -541,3 +545,4 @@ def sync_rejections(ws: Workspace) -> None:
             values = {"status": "rejected", "reason": reasons[row.record.id] or None}
             with suppress(EnvironmentProblem, UsageProblem):
                 change_record(ws, row.record, values, how="reject", by="rejected.txt")
+    return reasons

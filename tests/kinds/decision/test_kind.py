@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from kl_hooks.arch.exceptions import decision_text
 from kl_hooks.arch.layers import Edge
 from kl_hooks.arch.manifest_parser import read_manifest
-from kl_hooks.kinds.catalog import DECISION, TRIGGERS
+from kl_hooks.kinds.catalog import DECISION
 from kl_hooks.model.manifest import Allowance
 from kl_hooks.model.symbol import Link
 from kl_hooks.records.document import read_document, render_document
@@ -50,7 +50,7 @@ def test_statuses_in_any_spelling(given: str, kept: str) -> None:
 
 @pytest.mark.requirement("B20")
 def test_triggers_in_any_spelling() -> None:
-    for trigger in TRIGGERS:
+    for trigger in DECISION.by_name["trigger"].choices:
         for spelling in (trigger.upper(), trigger.replace("_", "-"), trigger.title()):
             values, problems = validate(DECISION, {**BASE, "trigger": spelling}, lambda name: (name, 1, 1))
             assert (values["trigger"], problems) == (trigger, [])

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kl_hooks.kinds.memory.review import Decision, Review, parse_answers
+from kl_hooks.kinds.memory.review import Decision, Review
 from tests.support import NOW, Checkout
 
 from .conftest import Call
@@ -64,14 +64,14 @@ def test_answers_of_a_program() -> None:
         {"id": "mem-3F9A1C2B", "do": "approve"}, {"id": "MEM-00000000", "do": "reject", "reason": "no"},
         {"id": "MEM-11111111", "do": "edit", "text": "words"},
     ]}  # fmt: skip
-    assert parse_answers(plain, "x") == (
+    assert Decision.read_all(plain, "x") == (
         [
             Decision("MEM-3f9a1c2b", "approve"), Decision("MEM-00000000", "reject", "", "no"),
             Decision("MEM-11111111", "skip", "words"),
         ],
         [],
     )  # fmt: skip
-    assert parse_answers([], "x") == ([], [])
+    assert Decision.read_all([], "x") == ([], [])
 
 
 def test_everything_wrong_is_said_at_once() -> None:
@@ -80,7 +80,7 @@ def test_everything_wrong_is_said_at_once() -> None:
         {"id": "MEM-00000001", "do": "praise"}, {"id": "MEM-00000002", "do": "edit"},
         {"id": "MEM-00000003", "do": "skip", "why": "?"}, {"id": "MEM-00000004", "do": "skip", "text": 4},
     ]  # fmt: skip
-    made, problems = parse_answers(plain, "file.json")
+    made, problems = Decision.read_all(plain, "file.json")
     assert [one.id for one in made] == ["MEM-00000000"]
     assert [problem.message.partition(":")[0] for problem in problems] == [f"answer {n}" for n in range(2, 9)]
 
@@ -93,13 +93,13 @@ PLAIN: st.SearchStrategy[Any] = st.recursive(
 
 @given(PLAIN)
 def test_any_json_gets_an_answer(plain: Any) -> None:
-    made, problems = parse_answers(plain, "x")
+    made, problems = Decision.read_all(plain, "x")
     assert all(isinstance(one, Decision) for one in made) and all(problem.message for problem in problems)
 
 
 @pytest.mark.parametrize("plain", [None, 3, "text", {}, {"answers": "x"}])
 def test_no_list_is_one_problem(plain: Any) -> None:
-    assert len(parse_answers(plain, "x")[1]) == 1
+    assert len(Decision.read_all(plain, "x")[1]) == 1
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -17,16 +17,15 @@ from kl_hooks.kinds.catalog import DECISION
 from kl_hooks.kinds.decision.formats.sections import (
     Section,
     bullet_list,
-    demote_headings,
     list_items,
     shift_headings,
     split_sections,
     tidy,
-    until_stable,
 )
 from kl_hooks.model.kind import Field
 from kl_hooks.model.record import Value
 from kl_hooks.records.document import format_entry
+from kl_hooks.records.markdown import close_open_blocks, headings
 
 REFERENCES: Final = ("supersedes", "superseded_by", "amends", "amended_by", "related_adrs", "related")
 """Fields that name other decisions: in an Entry by whatever name the file gives them."""
@@ -126,7 +125,7 @@ class Draft:
 
     def leave(self, heading: str, text: str) -> None:
         """Add what has no field to `more`."""
-        text = until_stable(text, demote_headings)
+        text = _until_stable(text, _demote_headings)
         if heading:
             # an open comment reaches to the end of the text (`blank_code`): it would hide every section below
             words = " ".join(heading.split()).replace("<!--", "&lt;!--")
@@ -151,10 +150,10 @@ def _typed(field: Field, value: Any) -> Value | None:
     if field.section and field.type == "text":
         least = 4 if field.name == "decision" else 3  # MADR's sections of the third level in it are other fields
         text = "\n".join(map(str, value)) if isinstance(value, tuple | list) else str(value)
-        return until_stable(text, lambda one: demote_headings(one, least))
+        return _until_stable(text, lambda one: _demote_headings(one, least))
     if field.type == "lines":
         items = [str(item) for item in ([value] if isinstance(value, str) else value) if item is not None]
-        clean = (lambda item: until_stable(item, _as_item)) if field.section else _one_line
+        clean = (lambda item: _until_stable(item, _as_item)) if field.section else _one_line
         return tuple(filter(None, map(clean, items)))
     if field.type in ("ids", "words"):
         return _words(field, value)
@@ -165,13 +164,29 @@ def _typed(field: Field, value: Any) -> Value | None:
     return _percent(text) if field.type == "number" else text
 
 
+def _demote_headings(text: str, least: int = 3) -> str:
+    """The tidy text with no heading above level `least`, and no block left open that would hide what follows."""
+    text = close_open_blocks(tidy(text))
+    shallow = min((one.level for one in headings(text)), default=least)
+    return tidy(shift_headings(text, max(0, least - shallow)))
+
+
+def _until_stable(text: str, step: Callable[[str], str]) -> str:
+    """Repeat a step until it changes nothing: closing a fence may make a heading of what follows, and so on."""
+    for _ in range(10):
+        if (after := step(text)) == text:
+            break
+        text = after
+    return text
+
+
 def _one_line(text: str) -> str:
     return " ".join(text.split())
 
 
 def _as_item(text: str) -> str:
     """An item of a section's list as Markdown gives it back."""
-    return next(iter(list_items(bullet_list((demote_headings(text),)))), "")
+    return next(iter(list_items(bullet_list((_demote_headings(text),)))), "")
 
 
 def _percent(text: str) -> int | str:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from kl_hooks.records.markdown import blank_code, close_open_blocks, headings
+from kl_hooks.records.markdown import blank_code, headings
 
 _ITEM: Final = re.compile(r"[-*+] (?: {0,2}(?=\S))")
 _HASHES: Final = re.compile(r"(#{1,12})(?=[ \t]|$)")
@@ -74,22 +74,6 @@ def shift_headings(text: str, by: int = 1) -> str:
             level = min(12, max(1, len(mark[1]) + by))
             lines[number] = "#" * level + lines[number][len(mark[1]) :]
     return "\n".join(lines)
-
-
-def demote_headings(text: str, least: int = 3) -> str:
-    """Return the tidy text with no heading above level `least`, and no block left open that would hide what follows."""
-    text = close_open_blocks(tidy(text))
-    shallow = min((one.level for one in headings(text)), default=least)
-    return tidy(shift_headings(text, max(0, least - shallow)))
-
-
-def until_stable(text: str, step: Callable[[str], str]) -> str:
-    """Repeat a step until it changes nothing: closing a fence may make a heading of what follows, and so on."""
-    for _ in range(10):
-        if (after := step(text)) == text:
-            break
-        text = after
-    return text
 
 
 def bullet_list(items: Sequence[str]) -> str:

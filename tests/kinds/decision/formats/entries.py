@@ -6,7 +6,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from kl_hooks.kinds.catalog import DECISION, TRIGGERS
+from kl_hooks.kinds.catalog import DECISION
 from kl_hooks.kinds.decision.formats.entry import Draft, Entry
 
 PIECES = st.sampled_from(
@@ -27,7 +27,7 @@ def raw_values() -> st.SearchStrategy[dict[str, Any]]:
         "ids": st.lists(st.sampled_from(["ADR-0002", "src/a.py", "function:a.b", "7", "x y"]), max_size=3).map(tuple),
         "date": st.sampled_from(["2026-11-22", "2026-11-22T10:00:00Z"]),
         "number": st.integers(0, 100),
-        "choice": st.sampled_from(TRIGGERS),
+        "choice": st.sampled_from(DECISION.by_name["trigger"].choices),
     }
     fields = {
         one.name: kinds[one.type]
