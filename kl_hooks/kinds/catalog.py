@@ -199,6 +199,7 @@ FAILURE: Final = Kind(
     section="Known failures (DO NOT REPEAT)", budget_category="warnings", summary_field="prevention", numbering="hash",
     identity=("approach",), counted="occurred",
     fields=(
+        # directives in an observation: an agent's value waits for a person (ADR-0018)
         Field("severity", "choice", "How much it cost.", choices=("medium", "low", "high", "critical"),
               also={"info": "low", "warning": "medium", "error": "high"}, directive=True),
         Field("task_id", "line", "The task it happened in."),

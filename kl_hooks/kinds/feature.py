@@ -35,6 +35,7 @@ def related_features(feature: str, known: Iterable[str]) -> tuple[str, ...]:
 
 def _prefix(feature: str) -> str:
     """`FEAT-AUTH-` of `feat-auth-12`; empty for `FEAT-0003`."""
+    # FEAT-0003 and FEAT-0004 share nothing but the counter
     prefix = feature.upper().rpartition("-")[0] + "-" if _ID.fullmatch(feature) else ""
     return "" if prefix == "FEAT-" else prefix
 

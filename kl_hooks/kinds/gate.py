@@ -106,6 +106,7 @@ def _lint(commands: Mapping[str, bool]) -> Demand:
     if not runs:
         return Demand("lint", None, "lint is clean: no run of a linter on this content is recorded. "
                                     "Record one with: kl run -- ruff check .")  # fmt: skip
+    # one failing linter is enough: another one that passes has other rules
     failed = [command for command, clean in runs.items() if not clean]
     return Demand("lint", not failed, f"{'failed' if failed else 'lint is clean'}: {(failed or list(runs))[0]}")
 

@@ -404,6 +404,7 @@ def _live_records(ws: Workspace, kind: str) -> list[Record]:
 def _apply_changes(ws: Workspace, changes: _Changes, by: str) -> list[Record]:
     changed = []
     for record in get_records(ws, list(changes)):
+        # records hold tuples where answers give lists
         values = {
             name: value for name, value in changes[record.id].items()
             if record.values.get(name) != (tuple(value) if isinstance(value, list) else value)

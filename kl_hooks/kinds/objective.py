@@ -115,6 +115,7 @@ def link_task(ws: Workspace, identifier: str, task: str, *, done: bool, session:
     if not task.strip():
         raise UsageProblem("the task is empty.", place=record.id, hint="Name the task.")
     before = Progress.of(record)
+    # ADR-0018: a link is an observation, so an agent's counts at once, and the file stays as people wrote it
     if agent := agent_author(ws, by):
         reported = reported_progress(ws, [record])[record.id]
         if reported.with_task(task, done=done) != reported:

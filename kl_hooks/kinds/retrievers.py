@@ -107,6 +107,7 @@ def _files_and_symbols_in(
     ws: Workspace, db: Database | None, text: str, paths: Sequence[str]
 ) -> tuple[list[str], list[Symbol]]:
     """The files and the symbols of this repository that a text names."""
+    # a pasted log may be of any length, and each name in it is looked up
     text = text[:_MAX_LENGTH]
     named = [
         *paths,

@@ -20,6 +20,7 @@ def find_role(roles: Sequence[Record], name: str, context: str = "") -> Record |
         one for one in roles
         if one.status == "active" and wanted in (one.text("role").strip().casefold(), one.id.casefold())
     ]  # fmt: skip
+    # without one for this context, a role of that name is better than none
     fitting = [one for one in found if context and one.text("context").casefold() == context.strip().casefold()]
     return next(iter(fitting or found), None)
 

@@ -65,6 +65,7 @@ _README_FACTS: Final = (
 """Question of the interview that a section of a README answers, category, title, headings."""
 _UNDER: Final = re.compile(r"([=\-~^\"'`#*+.:_])\1{2,}")
 """The line below a title in reStructuredText."""
+# repetitions are bounded: hostile text costs its length times the bound, not the square of its length
 _BADGE: Final = re.compile(
     r"\[?!\[[^\]]{0,200}\]\([^)]{0,9000}\)(?:\]\([^)]{0,500}\))?|</?(?![a-z]+:)[A-Za-z][^>]{0,500}>"
 )

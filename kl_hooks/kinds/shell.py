@@ -12,6 +12,7 @@ _MAX_LENGTH: Final = 5_000
 _SHELLS: Final = frozenset(("sh", "bash", "zsh", "dash", "ksh", "fish"))
 _WRAPPERS: Final = frozenset(("env", "sudo", "time", "nice", "nohup", "command", "exec"))
 _ASSIGNMENT: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=.*", re.DOTALL)
+# their value is a word of its own: `git -C DIR`, `git -c KEY=VALUE`, `kl --root DIR`
 _VALUE_OPTIONS: Final = frozenset(("-C", "-c", "--root"))
 # not shlex: it reports a quoted `>` or `;` as the operator, and `2>&1` as three commands
 _TOKEN: Final = re.compile(
@@ -82,6 +83,7 @@ def _unwrapped(words: Sequence[str]) -> list[str]:
     rest = list(words)
     while rest:
         name = PurePosixPath(rest[0]).name
+        # alone, `env` and `time` are commands themselves
         if _ASSIGNMENT.fullmatch(rest[0]) or (name in _WRAPPERS and len(rest) > 1):
             rest = rest[1:]
         elif name == "timeout" and len(rest) > 2:

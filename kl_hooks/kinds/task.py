@@ -254,6 +254,7 @@ def read_works(path: str, text: bytes) -> list[Work]:
                 reader.report(node, twice, "Give each a name of its own.")
             else:
                 works.append(work)
+    # after all entries: every mistake is reported at once
     if problems:
         raise Problems(problems)
     return works

@@ -30,6 +30,7 @@ class Selection:
         """UsageProblem for a word that is neither."""
         word = name.strip().lower().replace("-", "_").replace(" ", "_")
         fields = {kind.name: field for kind in kinds.values() if (field := topic_field(kind))}
+        # a spelling of a word counts as the word: `rules` selects what is stored as `rule`
         self._words = {
             kind: (field.name, field.also.get(word, word))
             for kind, field in fields.items() if word in field.choices or word in field.also

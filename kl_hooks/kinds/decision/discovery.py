@@ -101,6 +101,7 @@ def _importers(db: Any, module: str) -> list[str]:
     """The files outside of tests that import a module that is not of this repository."""
     from kl_hooks.graph import links
 
+    # a library that only tests import decides nothing about the program
     found = links.incoming(db, f"namespace:{module}", "imports")
     return sorted({one.path for one in found if not one.path.startswith(_TESTS)})
 

@@ -380,6 +380,7 @@ def _link_both_ways(raws: Sequence[dict[str, Any]], ids: Sequence[str], fixed: M
     for raw in raws:
         if raw.get("superseded_by"):
             raw["status"] = "superseded"
+        # again: what an agent imports stays proposed, though another file names it as superseded
         raw.update(fixed)
 
 

@@ -85,6 +85,7 @@ def inject(ws: Workspace, hints: Sequence[str], top: int, budget: int = BUDGET, 
 
 def injection_limit(ws: Workspace, hints: Sequence[str]) -> int:
     """Return how many memories are injected: as configured, else `SESSION_START` without hints."""
+    # who sets a limit means it for the start of a session too
     configured = ws.settings.memory_top_k
     return SESSION_START if not hints and configured == Settings._field_defaults["memory_top_k"] else configured
 

@@ -48,6 +48,7 @@ def write_page(ws: Workspace) -> str:
 
 def page_text(ws: Workspace) -> str:
     """Return what MEMORY.md should hold now. The same memories give the same bytes."""
+    # quarantined ones too: people find here what no agent is shown
     found = list_records(ws, RecordFilter((MEMORY.name,), ("approved",)))
     approved = [one for one in found if not_live_reason(ws, one) in ("", "quarantined")]
     candidates, total = review_queue(ws, _MOST_LINES)

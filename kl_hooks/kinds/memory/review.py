@@ -251,6 +251,7 @@ def support_of(ws: Workspace, known: Mapping[str, Tally], approved: set[str]) ->
 def _observed(receipt: str, proof: str, known: Mapping[str, tuple[Receipt, str]]) -> tuple[Observation, str]:
     """Return a receipt as the tier rule takes it, and as a line. One that is not in this store is an assertion."""
     if receipt not in known:
+        # `transcript:…` and `told:…` are sightings without a receipt
         here = "" if ":" in receipt else ", which is not in this store"
         name = receipt if ":" in receipt else f"receipt {receipt[:12]}"
         return Observation("AgentAssertion", receipt, "", receipt, hard=False), f"{proof}  {name}{here}"
@@ -297,6 +298,7 @@ class Decision:
                 problems.append(Problem(place, 0, 0, f"answer {number}: {wrong}"))
             else:
                 identifier, do = one["id"].strip(), "skip" if one["do"] == "edit" else one["do"]
+                # as IDs are written: the prefix in capitals, the digits of a hash in small letters
                 identifier = identifier[:4].upper() + identifier[4:].lower()
                 made.append(cls(identifier, do, one.get("text") or "", one.get("reason") or ""))
         return made, problems

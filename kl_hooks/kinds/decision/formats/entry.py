@@ -123,6 +123,20 @@ class Draft:
         else:
             self.leave(part.heading, part.text)
 
+    def put_status(self, text: str) -> None:
+        """Add the status, the decisions that replaced it, and the rest of the text."""
+        word, newer, rest = _status_words(text)
+        self.put("status", word)
+        self.put("superseded_by", newer)
+        self.leave("Status" if rest else "", rest)
+
+    def put_date(self, text: str) -> None:
+        """Add the date; what can't be read as one stays as text."""
+        if found := iso_date(text):
+            self.put("date", found)
+        else:
+            self.leave("Date" if text.strip() else "", text)
+
     def leave(self, heading: str, text: str) -> None:
         """Add what has no field to `more`."""
         text = _until_stable(text, _demote_headings)
@@ -353,7 +367,7 @@ def read_markdown(text: str) -> tuple[Draft, str, tuple[Section, ...]]:
     number = _take_number(keys) or number
     for key, value in keys.items():
         if key.lower() in ("status", "date") and isinstance(value, str):
-            (put_status if key.lower() == "status" else put_date)(draft, value)
+            (draft.put_status if key.lower() == "status" else draft.put_date)(value)
         else:
             draft.key(key, value)
     draft.leave("", _read_list(draft, parts.head))
@@ -430,22 +444,6 @@ def _status_words(text: str) -> tuple[str, tuple[str, ...], str]:
     return word.lower(), (), line[len(word) :].strip(" .,:;")
 
 
-def put_status(draft: Draft, text: str) -> None:
-    """Add the status, the decisions that replaced it, and the rest of the text."""
-    word, newer, rest = _status_words(text)
-    draft.put("status", word)
-    draft.put("superseded_by", newer)
-    draft.leave("Status" if rest else "", rest)
-
-
-def put_date(draft: Draft, text: str) -> None:
-    """Add the date; what can't be read as one stays as text."""
-    if found := iso_date(text):
-        draft.put("date", found)
-    else:
-        draft.leave("Date" if text.strip() else "", text)
-
-
 def is_superseded_line(text: str, names: tuple[str, ...]) -> bool:
     """Return True where a status means exactly that these decisions replaced it."""
     return _status_words(text) == ("superseded", names, "")
@@ -460,7 +458,7 @@ def _read_line(draft: Draft, line: str) -> bool:
     found = _LINE.fullmatch(line.rstrip())
     key, value = (found[1].strip().lower(), (found[2] or "").strip()) if found else ("", "")
     if key == "status" and value and "status" not in draft.values:
-        put_status(draft, value)
+        draft.put_status(value)
     elif key == "date" and iso_date(value) and "date" not in draft.values:
         draft.put("date", iso_date(value))
     elif key == "tags" and value:

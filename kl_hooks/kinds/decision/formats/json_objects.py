@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from kl_hooks.kinds.decision.formats.entry import Draft, Entry, NotReadable, field_of_key, put_date, put_status
+from kl_hooks.kinds.decision.formats.entry import Draft, Entry, NotReadable, field_of_key
 from kl_hooks.kinds.decision.formats.sections import bullet_list, list_items
 
 _ORDER: Final = (
@@ -16,14 +16,6 @@ _ORDER: Final = (
 """The fields that are always there."""
 _LISTS: Final = frozenset(("alternatives", "consequences", "supersedes", "tags", "governs"))
 _ID: Final = ("id", "adr_id", "adrid")
-
-
-def read(text: str) -> Entry:
-    """Return the only decision of a text. NotReadable."""
-    found = read_all(text)
-    if len(found) != 1:
-        raise NotReadable(f"holds {len(found)} decisions; one was expected.")
-    return found[0]
 
 
 def read_all(text: str) -> list[Entry]:
@@ -53,14 +45,14 @@ def entry_to_dict(entry: Entry) -> dict[str, Any]:
     made: dict[str, Any] = {}
     for name in _ORDER:
         made[name] = list(entry.many(name)) if name in _LISTS else entry.text(name)
+    status = entry.text("status")
     made["id"] = entry.name
-    made["status"] = entry.text("status").capitalize()
+    # people write it so; a text that would not be read back from that stays as it is
+    made["status"] = status.capitalize() if status.capitalize().lower() == status else status
     made["consequences"] = _many(entry.text("consequences"))
     for name, value in entry.values.items():
         if name not in made:
             made[name] = list(value) if isinstance(value, tuple) else value
-    if made["status"].lower() != entry.text("status"):
-        made["status"] = entry.text("status")
     return made
 
 
@@ -84,7 +76,7 @@ def _entry(one: Mapping[str, Any], number: int) -> Entry:
         elif field and field.name == "status" and isinstance(value, str):
             _status(draft, value)
         elif field and field.name == "date" and isinstance(value, str):
-            put_date(draft, value)
+            draft.put_date(value)
         else:
             draft.key(key, _leaf(value))
     if "title" not in draft.values:
@@ -96,7 +88,7 @@ def _status(draft: Draft, value: str) -> None:
     if value.strip().isalpha():
         draft.put("status", value.strip().lower())
     else:
-        put_status(draft, value)
+        draft.put_status(value)
 
 
 def _leaf(value: Any) -> Any:

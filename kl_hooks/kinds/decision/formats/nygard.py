@@ -14,7 +14,6 @@ from kl_hooks.kinds.decision.formats.entry import (
     Other,
     details_section,
     is_exact_line,
-    put_status,
     read_markdown,
     relation,
     title_heading,
@@ -55,7 +54,7 @@ def _read_status(draft: Draft, part: Section) -> None:
                 # adr-tools writes this line in place of the status that was there (`adr new -s`)
                 draft.values["status"] = "superseded"
         elif "status" not in draft.values:
-            put_status(draft, line)
+            draft.put_status(line)
         else:
             draft.leave("Status", line)
 
