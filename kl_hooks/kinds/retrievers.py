@@ -114,7 +114,9 @@ def _files_and_symbols_in(
         *(path for pattern in (_DIFF, _FRAME) for match in pattern.findall(text) for path in match if path),
     ]
     files = [_path_in_repository(ws, db, path) for path in list(dict.fromkeys(named))[:_MAX_PATHS]]
-    names = list(dict.fromkeys(name for name in _NAME.findall(text) if _looks_like_symbol(name)))[:_MAX_NAMES]
+    # dotted, or spelled as code or as a class: `add_line`, `Basket`
+    odd = (name for name in _NAME.findall(text) if "." in name or "_" in name.strip("_") or name.lower() != name)
+    names = list(dict.fromkeys(odd))[:_MAX_NAMES]
     return list(dict.fromkeys(filter(None, files))), list(_symbols_named(db, names)) if db is not None else []
 
 
@@ -135,11 +137,6 @@ def _path_in_repository(ws: Workspace, db: Database | None, text: str) -> str:
     # LIKE ignores case in ASCII, and `_` in a name is a wildcard (SQLite), so the end is compared again
     paths = [path for (path,) in rows if path.endswith(f"/{name}")]
     return paths[0] if len(paths) == 1 else ""
-
-
-def _looks_like_symbol(name: str) -> bool:
-    """True for a dotted name, and for a word that is spelled as code or as a class: `add_line`, `Basket`."""
-    return "." in name or "_" in name.strip("_") or any(c.isupper() for c in name)
 
 
 def _symbols_named(db: Database, names: Sequence[str]) -> Iterator[Symbol]:

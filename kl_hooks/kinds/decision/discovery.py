@@ -168,15 +168,12 @@ def declared_dependencies(files: Mapping[str, str]) -> dict[str, str]:
     """Return name of each dependency → the file that declares it. An invalid file declares nothing."""
     found: dict[str, str] = {}
     for path, text in files.items():
-        for name in _in_requirements(text) if path.endswith(".txt") else _in_pyproject(text):
+        # lines with a dash are options of pip's format: `-r other.txt`, `-e .`, `--hash=…`
+        lines = [line for line in text.splitlines() if not line.lstrip().startswith(("#", "-"))]
+        for name in _names(lines) if path.endswith(".txt") else _in_pyproject(text):
             # names are compared as PEP 503 normalizes them
             found.setdefault(re.sub(r"[-_.]+", "-", name).lower(), path)
     return found
-
-
-def _in_requirements(text: str) -> Iterator[str]:
-    # lines with a dash are options of pip's format: `-r other.txt`, `-e .`, `--hash=…`
-    return _names([line for line in text.splitlines() if not line.lstrip().startswith(("#", "-"))])
 
 
 def _in_pyproject(text: str) -> Iterator[str]:

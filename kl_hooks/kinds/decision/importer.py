@@ -372,11 +372,11 @@ def _link_both_ways(raws: Sequence[dict[str, Any]], ids: Sequence[str], fixed: M
         raw.update(fixed)
     by_id = dict(zip(ids, raws, strict=True))
     pending = {one for one, raw in by_id.items() if _is_pending(raw)}
-    for there, back in _PAIRS:
+    for field, opposite in _PAIRS:
         for identifier, raw in by_id.items():
-            for other in () if there == "supersedes" and identifier in pending else raw.get(there, ()):
-                if other in by_id and identifier not in by_id[other].get(back, ()):
-                    by_id[other][back] = (*by_id[other].get(back, ()), identifier)
+            for other in () if field == "supersedes" and identifier in pending else raw.get(field, ()):
+                if other in by_id and identifier not in by_id[other].get(opposite, ()):
+                    by_id[other][opposite] = (*by_id[other].get(opposite, ()), identifier)
     for raw in raws:
         if raw.get("superseded_by"):
             raw["status"] = "superseded"

@@ -287,19 +287,16 @@ def _is_test(path: str) -> bool:
 def _fix_pattern(fixes: Sequence[_Fix]) -> Pattern:
     first, commit = fixes[0], fixes[0].commit
     why = one_line(first.failed.message, _MESSAGE_CUT)
+    parts = (fix.subject.partition(":") for fix in fixes)
+    names = [f"`{cut(name)}`" if kind == "command" else name for kind, _, name in parts]
     text = (
         f"Fixed by commit {commit.sha[:8]} ({one_line(commit.subject, 100)}), which changed "
-        f"{_shorten(_sources(commit))}: {_shorten([_name(fix.subject) for fix in fixes])} failed"
+        f"{_shorten(_sources(commit))}: {_shorten(names)} failed"
     ) + (f" with: {why}" if why else "")
     proof = "TestResult" if first.subject.startswith("test:") else "ExitCode"
     # one session found the fix, whoever saw the failure
     seen = (first.failed.sighting(proof, first.passed.session), first.passed.sighting(proof))
     return Pattern(text, "discovery", seen, True, _FIX_IMPORTANCE, untrusted=True)
-
-
-def _name(subject: str) -> str:
-    kind, _, name = subject.partition(":")
-    return f"`{cut(name)}`" if kind == "command" else name
 
 
 _SHORTEST_STATEMENT, _LONGEST_STATEMENT = 16, 400
@@ -365,15 +362,10 @@ def statements(text: str) -> Iterator[str]:
             fenced = not fenced
         elif not fenced and not line.lstrip().startswith(">") and (found := _STATED.search(line)):
             statement = found[1].strip().strip("*_ ").strip()
-            if _is_lasting(statement):
+            long_enough = _SHORTEST_STATEMENT <= len(statement) <= _LONGEST_STATEMENT
+            few = len(statement.split()) < _FEWEST_WORDS
+            if long_enough and not few and not statement.endswith("?") and not _OF_SESSION.match(statement):
                 yield statement[0].upper() + statement[1:]
-
-
-def _is_lasting(statement: str) -> bool:
-    long_enough = (
-        _SHORTEST_STATEMENT <= len(statement) <= _LONGEST_STATEMENT and len(statement.split()) >= _FEWEST_WORDS
-    )
-    return long_enough and not statement.endswith("?") and not _OF_SESSION.match(statement)
 
 
 def _writes(transcript: Transcript) -> Iterator[tuple[ToolCall, str]]:
@@ -434,8 +426,9 @@ def _configuration(call: ToolCall) -> Iterator[str]:
             yield f"Environment variable {''.join(names)} must be set"
         return
     if call.command and not is_trivial(call.command):
+        command = re.sub(r"\b([A-Z][A-Z0-9_]{2,60})=\S*", r"\1=…", call.command)
         for name in _given(call.command):
-            yield f"Environment variable {name} is set for `{cut(_without_values(call.command))}`"
+            yield f"Environment variable {name} is set for `{cut(command)}`"
     if "curl" in call.command and (endpoint := _ENDPOINT.search(call.command)):
         yield f"API endpoint: {endpoint[0]}"
 
@@ -443,10 +436,6 @@ def _configuration(call: ToolCall) -> Iterator[str]:
 def _given(command: str) -> list[str]:
     names = [name for part in _GIVEN.findall(command) for name in _ASSIGNED.findall(part)]
     return [name for name in dict.fromkeys(names) if name not in _COMMON_VARIABLES]
-
-
-def _without_values(command: str) -> str:
-    return re.sub(r"\b([A-Z][A-Z0-9_]{2,60})=\S*", r"\1=…", command)
 
 
 def _merge_same(found: Iterable[Pattern]) -> list[Pattern]:

@@ -489,7 +489,10 @@ def apply_decision(ws: Workspace, record: Record, one: Decision, who: Reviewer) 
     if one.text and one.text.strip() != record.text("pattern").strip():
         values |= {"pattern": one.text, "title": title_of(one.text)}
     if one.do == "approve" and (record.status != "approved" or (who.person and record.authority != "human")):
-        values |= _approved_values(ws, record, who)
+        seen = support_of(ws, tallies(ws, [record.id]), {record.id})[record.id]
+        values |= {"status": "approved", "evidence": list(seen.lines[-_MOST_EVIDENCE:]), "reason": None}
+        # only a person's approval gives a person's authority, without an expiry
+        values |= {"authority": "human", "expires": None, "quarantine": None} if who.person else {}
     elif one.do == "reject" and record.status != "rejected":
         values |= {"status": "rejected", "reason": one.reason or None}
     if one.do == "reject":  # the shared file first: a process killed in between leaves the rejection for every clone
@@ -502,13 +505,6 @@ def apply_decision(ws: Workspace, record: Record, one: Decision, who: Reviewer) 
     if values or one.do == "approve":
         append_events(ws, [Event(REVIEWED, record.id, who.name, {"do": one.do, "person": who.person})])
     return made
-
-
-def _approved_values(ws: Workspace, record: Record, who: Reviewer) -> dict[str, Any]:
-    """Return the fields of an approval. Only a person's gives a person's authority, without an expiry."""
-    seen = support_of(ws, tallies(ws, [record.id]), {record.id})[record.id]
-    values: dict[str, Any] = {"status": "approved", "evidence": list(seen.lines[-_MOST_EVIDENCE:]), "reason": None}
-    return values | ({"authority": "human", "expires": None, "quarantine": None} if who.person else {})
 
 
 def record_use(ws: Workspace, record: Record, result: str = "") -> None:

@@ -281,12 +281,8 @@ def _take_number(keys: dict[str, object]) -> str:
 
 def yaml_block(values: Mapping[str, Value]) -> str:
     """Return YAML with these keys and values, which is read back as they are."""
-    return "\n".join(line for name, value in values.items() for line in format_entry(name, value, _is_date(name)))
-
-
-def _is_date(key: str) -> bool:
-    field = field_of_key(key)
-    return field is not None and field.type == "date"
+    dates = {name for name in values if (field := field_of_key(name)) and field.type == "date"}
+    return "\n".join(line for name, value in values.items() for line in format_entry(name, value, name in dates))
 
 
 def _yaml_values(text: str, above: int = 0) -> dict[str, object]:
