@@ -1,4 +1,4 @@
-"""Roles: found by name and context, and written out for whoever takes one on."""
+"""Roles: found by name and context, and rendered as a page."""
 
 from __future__ import annotations
 

@@ -368,7 +368,7 @@ _LONGEST: Final = 20_000
 
 def read_pyproject(text: str) -> Mapping[str, Any]:
     """Return the settings in a pyproject.toml; empty where it is invalid, which build tools report better."""
-    if any(len(line) > _LONGEST for line in text.splitlines()):  # a dotted key takes the square of its length
+    if any(len(line) > _LONGEST for line in text.splitlines()):  # tomllib reads a dotted key in quadratic time
         return {}
     try:
         return tomllib.loads(text)

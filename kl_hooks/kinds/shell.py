@@ -1,4 +1,4 @@
-"""Command lines of a shell, taken apart as far as findings and miners look into them. Nothing is expanded or run."""
+"""Command lines of a shell, split into their simple commands. Nothing is expanded or run."""
 
 from __future__ import annotations
 

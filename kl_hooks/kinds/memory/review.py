@@ -249,7 +249,7 @@ def support_of(ws: Workspace, known: Mapping[str, Tally], approved: set[str]) ->
 
 
 def _observed(receipt: str, proof: str, known: Mapping[str, tuple[Receipt, str]]) -> tuple[Observation, str]:
-    """Return a receipt as the tier rule takes it, and as a line. One that is not in this store is an assertion."""
+    """Return a receipt as an observation and as a line. One that is not in this store is an assertion."""
     if receipt not in known:
         # `transcript:…` and `told:…` are sightings without a receipt
         here = "" if ":" in receipt else ", which is not in this store"

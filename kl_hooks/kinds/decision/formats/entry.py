@@ -245,7 +245,7 @@ def field_of_heading(heading: str) -> str:
 
 def plain_heading(heading: str) -> str:
     """Return the words of a heading in small letters, without numbers before, signs around and comments after them."""
-    # cut: from every `<!--` the rest is searched for an end, which takes the square of the length where none comes
+    # cut: after every `<!--` an end is searched for, which is quadratic in the length where none comes
     return _one_line(re.sub(r"<!--.*?-->|^[\d.)\s]+|[*_`:]+", "", heading[:2_000]).lower())
 
 

@@ -13,7 +13,7 @@ _ORDER: Final = (
     "id", "title", "status", "date", "context", "decision", "alternatives", "consequences", "supersedes", "tags",
     "governs",
 )  # fmt: skip
-"""The fields that are always there."""
+"""The fields that every object has."""
 _LISTS: Final = frozenset(("alternatives", "consequences", "supersedes", "tags", "governs"))
 _ID: Final = ("id", "adr_id", "adrid")
 
@@ -36,7 +36,7 @@ def read_all(text: str) -> list[Entry]:
 
 
 def write(entry: Entry, names: Mapping[str, Any] | None = None) -> str:
-    """Return the object of a decision: the fields that are always there first, then the others."""
+    """Return the object of a decision: the fields that every object has, then the others."""
     return json.dumps(entry_to_dict(entry), indent=2, ensure_ascii=False) + "\n"
 
 

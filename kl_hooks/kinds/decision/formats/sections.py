@@ -27,7 +27,7 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class _Parts:
-    """A Markdown text, taken apart."""
+    """A Markdown text, split at its headings."""
 
     title: str
     head: str
