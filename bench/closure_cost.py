@@ -3,7 +3,7 @@
 python -m bench.closure_cost [--rounds 5] [--links 500000]
 
 The table is what people would make: texts, with an index on the target. Both give the texts of everything that hangs
-on one thing, to any depth and to depth 3.
+on one item, to any depth and to depth 3.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def main() -> None:
     asked = options.parse_args()
     with tempfile.TemporaryDirectory(prefix="kl-bench-") as place:
         db = filled(Path(place) / "graph.db", asked.links)
-        for depth, said, goal in ((ANY_DEPTH, "all", "; goal 0.2"), (1, "to depth 1", ""), (3, "to depth 3", "")):
+        for depth, depth_name, goal in ((ANY_DEPTH, "all", "; goal 0.2"), (1, "to depth 1", ""), (3, "to depth 3", "")):
             ours = reach(db, [START], depth).levels
             assert set(ours) == recursive(db, depth), "the two sides differ"
             mine, theirs = medians(
@@ -75,7 +75,7 @@ def main() -> None:
                 ],
                 asked.rounds,
             )
-            what = f"dependents over {asked.links:,} links, {said} ({len(ours):,})"
+            what = f"dependents over {asked.links:,} links, {depth_name} ({len(ours):,})"
             print(f"{what:<58} / recursive query {mine / theirs:6.2f}   (wall {mine:.1f} / {theirs:.1f} ms{goal})")
         db.close()
 

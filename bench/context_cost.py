@@ -44,10 +44,10 @@ def repository(folder: Path, files: int) -> Path:
         path = folder / "src" / f"part{n % 97:02}" / f"{chance.choice(known)}_{n}.py"
         path.parent.mkdir(parents=True, exist_ok=True)
         names = [f"{chance.choice(known)}_{chance.choice(known)}_{k}" for k in range(4)]
-        said = [" ".join(chance.choices(known, k=6)) for _ in names]
+        docs = [" ".join(chance.choices(known, k=6)) for _ in names]
         body = "".join(
             f'\n\ndef {name}(x: int) -> int:\n    """{doc.capitalize()}."""\n    return x\n'
-            for name, doc in zip(names, said, strict=True)
+            for name, doc in zip(names, docs, strict=True)
         )
         path.write_text(f"import os{body}\n\nclass {chance.choice(known).title()}{n}:\n    y = 1\n", encoding="utf-8")
     (folder / ".kl").mkdir()

@@ -46,7 +46,7 @@ def library() -> Path:
 
 
 def python_files(folder: Path) -> dict[str, bytes]:
-    """Path below `folder`, with `/`, → content, of every Python file in it; other people's packages left out."""
+    """Path below `folder`, with `/`, → content, of every Python file in it; other people's packages omitted."""
     files = sorted(
         path
         for path in folder.rglob("*.py")

@@ -12,7 +12,7 @@ from pathlib import Path
 def archive(requirement: str, folder: Path, *form: str) -> Path:
     """The one file that pip downloads for a pinned requirement, into an empty `folder` (made if missing).
 
-    `form`: options of pip that say which archive is meant. CalledProcessError, its `stderr` text, where pip can't.
+    `form`: options of pip that state which archive is meant. CalledProcessError, its `stderr` text, where pip can't.
     """
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "pin.txt").write_text(requirement + "\n", encoding="utf-8")
@@ -26,7 +26,7 @@ def archive(requirement: str, folder: Path, *form: str) -> Path:
 def extract(packed: tarfile.TarFile, folder: Path, members: list[tarfile.TarInfo] | None = None) -> None:
     """Unpack an archive that is pinned by its hash; every file belongs to who unpacks it.
 
-    The filter came with CPython 3.11.4. Without it root gives files to the archive's users,
+    The filter was added in CPython 3.11.4. Without it root gives files to the archive's users,
     and git refuses the repository.
     """
     if hasattr(tarfile, "data_filter"):

@@ -2,7 +2,7 @@
 
 python -m bench.drift_cost [--repository django|large] [--rounds 5]
 
-First the verdicts are held together: with rules that forbid everything, kl and import-linter must call the same imports
+First the verdicts are compared: with rules that forbid everything, kl and import-linter must call the same imports
 broken; with rules that fit, none; and after a new import, that one. Exit 1 if they differ. Then the times.
 """
 
@@ -66,21 +66,21 @@ def importing(repo: Repository) -> dict[str, str]:
 
 
 def ran(repo: Repository, *argv: str) -> str:
-    """What a check says, whether it finds something or not. CalledProcessError where it can't say."""
+    """What a check prints, whether it finds something or not. CalledProcessError where it has no verdict."""
     run = subprocess.run(argv, cwd=repo.top, env=importing(repo), capture_output=True, text=True, check=False)
     if run.returncode not in (0, 1):
         raise subprocess.CalledProcessError(run.returncode, argv, run.stdout, run.stderr)
     return run.stdout
 
 
-def compared(repo: Repository, lint: str | None, said: str, *args: str) -> tuple[Edges, list[str]]:
+def compared(repo: Repository, lint: str | None, title: str, *args: str) -> tuple[Edges, list[str]]:
     """What kl calls broken now, and how import-linter sees it otherwise; one line about both is printed."""
     ours = broken_for_kl(ran(repo, *repo.kl("arch", "check", *args, "--format", "json")))
     if lint is None:
-        print(f"  {said}: {len(ours)} imports broken; import-linter is not installed", flush=True)
+        print(f"  {title}: {len(ours)} imports broken; import-linter is not installed", flush=True)
         return ours, []
     other = difference(ours, broken_for_importlinter(ran(repo, lint, "--config", ".importlinter")))
-    print(f"  {said}: {len(ours)} imports broken, {len(other)} differences to import-linter", flush=True)
+    print(f"  {title}: {len(ours)} imports broken, {len(other)} differences to import-linter", flush=True)
     return ours, other
 
 

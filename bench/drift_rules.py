@@ -1,6 +1,6 @@
-"""One set of rules in the words of kl, of import-linter and of tach, and what each says is broken. Pure.
+"""One set of rules in the words of kl, of import-linter and of tach, and what each reports as broken. Pure.
 
-Every subpackage (`django.db`) is a layer of its own. A layer may import those that it is told to, and no others;
+Every subpackage (`django.db`) is a layer of its own. A layer may import those that it is allowed to, and no others;
 imports through third modules count for nobody.
 """
 
@@ -70,7 +70,7 @@ def tach(rules: Allowed) -> str:
 
 
 def broken_for_kl(text: str) -> Edges:
-    """What `kl arch check --format json` says is broken; imports by a text (`import_module("…")`) are left out.
+    """What `kl arch check --format json` reports as broken; imports by a text (`import_module("…")`) are omitted.
 
     No other tool here sees those.
     """
@@ -79,7 +79,7 @@ def broken_for_kl(text: str) -> Edges:
 
 
 def broken_for_importlinter(text: str) -> Edges:
-    """What `lint-imports` says is broken."""
+    """What `lint-imports` reports as broken."""
     return set(_EDGE.findall(text))
 
 

@@ -34,8 +34,8 @@ class Failed(Exception):
 
 def environment() -> dict[str, str]:
     """Ours, with bytecode allowed (without it every import costs twice) and this checkout on the path."""
-    kept = {k: v for k, v in os.environ.items() if k not in ("PYTHONDONTWRITEBYTECODE", "CI")}
-    return kept | {"PYTHONPATH": str(ROOT)}
+    variables = {k: v for k, v in os.environ.items() if k not in ("PYTHONDONTWRITEBYTECODE", "CI")}
+    return variables | {"PYTHONPATH": str(ROOT)}
 
 
 def command(*argv: str, cwd: Path, environ: Mapping[str, str] | None = None) -> float:
@@ -49,18 +49,18 @@ def command(*argv: str, cwd: Path, environ: Mapping[str, str] | None = None) -> 
 def cost(
     *argv: str, cwd: Path, environ: Mapping[str, str] | None = None, codes: Collection[int] = (0,)
 ) -> Cost:  # fmt: skip
-    """What a command took. Failed where its exit code is none of `codes`, with the end of what it said."""
-    with tempfile.TemporaryFile() as said:
+    """What a command took. Failed where its exit code is none of `codes`, with the end of what it reported."""
+    with tempfile.TemporaryFile() as output:
         started = time.perf_counter()
         process = subprocess.Popen(
-            argv, cwd=cwd, env=environ or environment(), stdin=subprocess.DEVNULL, stdout=said, stderr=said
+            argv, cwd=cwd, env=environ or environment(), stdin=subprocess.DEVNULL, stdout=output, stderr=output
         )
         _, status, used = os.wait4(process.pid, 0)
         passed = (time.perf_counter() - started) * 1000
         process.returncode = os.waitstatus_to_exitcode(status)
         if process.returncode not in codes:
-            said.seek(0)
-            end = said.read().decode("utf-8", "replace")[-500:]
+            output.seek(0)
+            end = output.read().decode("utf-8", "replace")[-500:]
             raise Failed(f"{' '.join(argv)[:200]}: exit code {process.returncode}: {end}")
     unit = 1_000_000 if sys.platform == "darwin" else 1000
     return Cost((used.ru_utime + used.ru_stime) * 1000, passed, used.ru_maxrss / unit)
@@ -89,7 +89,7 @@ def median_costs(
 ) -> dict[str, Cost]:
     """Name → median cost of each side, measured in turn `rounds` times; a round before that does not count.
 
-    `may_fail`: other people's sides; one that fails is left out from then on, and that is said.
+    `may_fail`: other people's sides; one that fails is omitted from then on, and that is reported.
     """
     left, seen = dict(sides), dict[str, list[Cost]]()
     for number in range(rounds + warm_up):
@@ -112,7 +112,7 @@ def median_costs(
 def tree_peak(*argv: str, cwd: Path, environ: Mapping[str, str] | None = None, every: float = 0.05) -> float | None:
     """MB that a command and all its children hold together at their largest, what they share counted once.
 
-    Looked at every so many seconds; None where the system does not tell (it is Linux that does).
+    Looked at every so many seconds; None where the system does not report it (only Linux does).
     """
     if not Path("/proc/self/smaps_rollup").exists():
         return None
@@ -121,12 +121,12 @@ def tree_peak(*argv: str, cwd: Path, environ: Mapping[str, str] | None = None, e
     )
     most = 0
     while process.poll() is None:
-        most = max(most, _held(process.pid))
+        most = max(most, _resident(process.pid))
         time.sleep(every)
     return most / 1000
 
 
-def _held(pid: int) -> int:
+def _resident(pid: int) -> int:
     """kB of a process and its children."""
     proc = Path("/proc") / str(pid)
     try:
@@ -135,4 +135,4 @@ def _held(pid: int) -> int:
     except OSError:  # it has just ended
         return 0
     own = next((int(line.split()[1]) for line in rollup.splitlines() if line.startswith("Pss:")), 0)
-    return own + sum(_held(int(child)) for child in children)
+    return own + sum(_resident(int(child)) for child in children)

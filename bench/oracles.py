@@ -1,4 +1,4 @@
-"""Holds the fast scanner against libcst and grimp on whole corpora: `python -m bench.oracles [--sample N] [CORPUS …]`.
+"""Compares the fast scanner with libcst and grimp on whole corpora: `python -m bench.oracles [--sample N] [CORPUS …]`.
 
 Prints a table and every difference; exit 1 if there is one.
 """
@@ -82,8 +82,8 @@ def _definitions(result: Result, chosen: Mapping[str, bytes], modules: Mapping[s
         result.definitions += one["definitions"]
         result.imports += one["imports"]
         for line, what, fast, libcst in one["differences"]:
-            told = f"{path}:{line}: {what}: fast {fast}, libcst {libcst}"
-            result.differences.append(told)
+            line_text = f"{path}:{line}: {what}: fast {fast}, libcst {libcst}"
+            result.differences.append(line_text)
 
 
 def edges_of(result: Result, facts: dict[str, Any], files: Mapping[str, bytes], modules: dict[str, str]) -> None:

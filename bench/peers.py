@@ -49,5 +49,5 @@ def ctags() -> str | None:
     path = tool("ctags")
     if path is None:
         return None
-    said = subprocess.run([path, "--version"], capture_output=True, text=True, check=False).stdout
-    return path if "Universal Ctags" in said else None
+    version = subprocess.run([path, "--version"], capture_output=True, text=True, check=False).stdout
+    return path if "Universal Ctags" in version else None

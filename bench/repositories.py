@@ -31,7 +31,7 @@ NAMES: Final = tuple(_KINDS)
 
 
 class NotHere(Exception):
-    """What should be measured could not be had; the text says why."""
+    """What should be measured could not be had; the text states why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Repository:
         return environment() | own | {"GIT_CONFIG_GLOBAL": os.devnull}
 
     def git(self, *args: str) -> bytes:
-        """What git says. CalledProcessError where it fails."""
+        """What git prints. CalledProcessError where it fails."""
         run = subprocess.run(["git", *args], cwd=self.top, env=self.environ(), check=True, capture_output=True)
         return run.stdout
 
@@ -111,13 +111,13 @@ def _downloaded(part: str) -> Path:
         try:
             archives = [archive({**SDISTS, **_WHEELS}[part], folder, *form)]
         except subprocess.CalledProcessError as problem:
-            said = [line for line in problem.stderr.splitlines() if line.startswith("ERROR")] or ["no archive came"]
-            raise NotHere(f"pip could not get {part}: {said[-1]}") from problem
+            lines = [line for line in problem.stderr.splitlines() if line.startswith("ERROR")] or ["no archive came"]
+            raise NotHere(f"pip could not get {part}: {lines[-1]}") from problem
     return archives[0]
 
 
 def _unpack(archive: Path, top: Path) -> None:
-    """The content of an archive into `top`; of an sdist, what stands in its one folder."""
+    """The content of an archive into `top`; of an sdist, what is in its one folder."""
     if archive.suffix == ".whl":
         with zipfile.ZipFile(archive) as packed:
             packed.extractall(top)

@@ -1,7 +1,7 @@
-"""Draws the sample of references that the resolver is held against: `python -m bench.resolver_draw > drawn.csv`.
+"""Draws the sample of references that the resolver is compared with: `python -m bench.resolver_draw > drawn.csv`.
 
 Positions are drawn from the syntax trees of packages that nobody here wrote, by a fixed seed, and without asking our
-resolver anything. What each of them leads to was then read by a person and stands in `tests/code/samples/resolver.csv`.
+resolver anything. What each of them leads to was then read by a person and is in `tests/code/samples/resolver.csv`.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Use(NamedTuple):
     line: int
     column: int
     end_line: int
-    """Where its last name stands."""
+    """Where its last name is."""
     expression: str
     kind: str
 

@@ -1,13 +1,13 @@
-"""Holds the resolver against 300 references that a person read: `python -m bench.resolver_quality`.
+"""Compares the resolver with 300 references that a person read: `python -m bench.resolver_quality`.
 
-The table is `tests/code/samples/resolver.csv`; `bench.resolver_draw` tells how its rows were drawn. The column `truth`
+The table is `tests/code/samples/resolver.csv`; `bench.resolver_draw` shows how its rows were drawn. The column `truth`
 holds the Id that the reference means, however a reader of the package's text comes to know it (annotations,
 `isinstance`, elements of an annotated list too), or one of
-    external     something outside of the package, an attribute of such a thing among it
+    external     something outside of the package, an attribute of such a value among it
     no symbol    an attribute that the package sets but never declares: the graph has no node for it
-    unknowable   nothing in the package says what it is: an argument without annotation, what a caller's function gives
+    unknowable   nothing in the package states what it is: an argument without annotation, a caller's function
 Prints, for each kind of reference and for all, precision (correct links of all links given), recall (correct links of
-all references that mean an Id) and what was said to be unresolved; then every wrong link, and every reference lost.
+all references that mean an Id) and what was reported to be unresolved; then every wrong link, and every reference lost.
 """
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ from kl_hooks.code.scanner.visitor import Frame, walk
 
 TABLE: Final = ROOT / "tests/code/samples/resolver.csv"
 COLUMN_TRUTHS: Final = frozenset({"external", "no symbol", "unknowable"})
-"""What the column `truth` says where it holds no Id."""
+"""What the column `truth` states where it holds no Id."""
 _SUPER: Final = re.compile(r"super\([^.]*\)\.(.*)")
 _CALLS: Final = RELATIONS.index("calls")
 
 
 class Reference(NamedTuple):
-    """A row of the table, and what the resolver said of it."""
+    """A row of the table, and what the resolver reported of it."""
 
     row: Mapping[str, str]
     given: str
-    """The Id, `name:x` where it is said to be unresolved, or empty where nothing is said."""
+    """The Id, `name:x` where it is reported to be unresolved, or empty where nothing is reported."""
     method: str
 
     @property
@@ -55,7 +55,7 @@ class Reference(NamedTuple):
 
     @property
     def known(self) -> bool:
-        """True where the table says an Id."""
+        """True where the table states an Id."""
         return ":" in self.row["truth"]
 
     @property
@@ -78,7 +78,7 @@ class Score(NamedTuple):
     correct: int
     unresolved: int
     silent: int
-    """Means an Id, and nothing was said: neither a link nor that it is unresolved."""
+    """Means an Id, and nothing was reported: neither a link nor that it is unresolved."""
 
     @property
     def precision(self) -> float:
@@ -98,7 +98,7 @@ def table() -> list[dict[str, str]]:
 
 
 def ask(files: Mapping[str, bytes], rows: Iterable[Mapping[str, str]]) -> list[Reference]:
-    """What the resolver says of the references in one package; `files`: path → content."""
+    """What the resolver states of the references in one package; `files`: path → content."""
     facts = named_facts({path: scan_python(content, path, "_") for path, content in files.items()})
     modules = {path: one["symbols"][0][0].partition(":")[2] for path, one in facts.items() if one["symbols"]}
     outlines = {modules[path]: facts[path]["outline"] for path in modules}
@@ -117,7 +117,7 @@ def ask(files: Mapping[str, bytes], rows: Iterable[Mapping[str, str]]) -> list[R
 
 
 def _uses(content: bytes, row: Mapping[str, str]) -> dict[str, list[int]]:
-    """The uses (see `code.uses`) that one reference makes, every one of them as a call: so its end can be told."""
+    """The uses (see `code.uses`) that one reference makes, every one of them as a call: so that its end is known."""
     frames = walk(ast.parse(content))
     rows, _ = symbol_rows(frames, content.splitlines(), "_")
     found = _SUPER.match(row["expression"])
@@ -174,11 +174,11 @@ def report(references: Sequence[Reference]) -> list[str]:
         lines.append(f"| {kind} | {' | '.join(map(str, cells))} | {one.silent} |")
     for reference in references:
         row = reference.row
-        said = f"{row['expression']} is {row['truth']} ({row['note']})"
+        claim = f"{row['expression']} is {row['truth']} ({row['note']})"
         if reference.linked and not reference.correct:
-            lines.append(f"wrong: {reference.place}: {said}, linked to {reference.given} by {reference.method}")
+            lines.append(f"wrong: {reference.place}: {claim}, linked to {reference.given} by {reference.method}")
         elif reference.known and not reference.correct:
-            lines.append(f"lost: {reference.place}: {said}, {'unresolved' if reference.given else 'nothing said'}")
+            lines.append(f"lost: {reference.place}: {claim}, {'unresolved' if reference.given else 'nothing found'}")
     return lines
 
 

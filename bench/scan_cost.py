@@ -3,7 +3,7 @@
 python -m bench.scan_cost [--repository django|large] [--rounds 3] [--no-slow]
 
 Peers: universal-ctags, griffe, grimp, and aider's map (measured once: it takes long), from the environments that
-`KL_BENCH_PEERS` names, too. Without a network and without a copy in the cache it says so and measures nothing.
+`KL_BENCH_PEERS` names, too. Without a network and without a copy in the cache it reports that and measures nothing.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def sides(repo: Repository) -> dict[str, Side]:
 
 
 def slow(repo: Repository) -> tuple[Cost, Cost] | None:
-    """aider's map from nothing, and `ast.parse` beside it; None where aider is not installed."""
+    """aider's map from nothing, and `ast.parse` next to it; None where aider is not installed."""
     python = peers.interpreter_with("aider")
     if python is None:
         return None
@@ -93,7 +93,7 @@ def memory(repo: Repository, seen: dict[str, Cost]) -> list[Row]:
     bare = asked(sys.executable, SCANS, "ast", str(repo.top), cwd=repo.top, environ=repo.environ())
     name = f"{BUILD}: all its processes"
     if not whole or not bare:
-        return [largest, missing(name, "not told by this system")]
+        return [largest, missing(name, "not reported by this system")]
     return [largest, against(name, whole, bare, "bare ast scan", 2, "MB")]
 
 
@@ -101,10 +101,10 @@ def facts(repo: Repository) -> str:
     """What the graph holds, as a line."""
     asked = repo.kl("graph", "build", "--format", "json")
     run = subprocess.run(asked, cwd=repo.top, env=repo.environ(), check=True, capture_output=True)
-    told = json.loads(run.stdout)
+    counted = json.loads(run.stdout)
     size = sum(path.stat().st_size for path in (repo.top / ".git" / "kl" / "graph").iterdir()) / 1e6
-    counts = f"{told['files']:,} files, {told['symbols']:,} symbols, {told['links']:,} links"
-    return f"  {counts}; {len(told['problems'])} files not assessed; database {size:.0f} MB"
+    counts = f"{counted['files']:,} files, {counted['symbols']:,} symbols, {counted['links']:,} links"
+    return f"  {counts}; {len(counted['problems'])} files not assessed; database {size:.0f} MB"
 
 
 def main() -> None:

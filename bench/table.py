@@ -39,7 +39,7 @@ def judged(row: Row) -> str:
 
 
 def against(side: str, took: float, limit: float, name: str, goal: float | None = None, unit: str = "ms CPU") -> Row:
-    """A row for what took `took`, held against what `name` took."""
+    """A row for what took `took`, compared with what `name` took."""
     return Row(side, f"{took:,.0f} {unit}", took / limit if limit else None, name, goal)
 
 

@@ -30,12 +30,12 @@ T = TypeVar("T")
 
 
 def files(repo: Repository) -> dict[str, str]:
-    """Name of a row → the file that is changed for it: one of the middle size among those that say anything, and
+    """Name of a row → the file that is changed for it: one of the middle size among those with any names, and
     `LARGE`.
     """
     sizes = sorted(((repo.top / path).stat().st_size, path) for path in python_files(repo.top))
-    said = [(size, path) for size, path in sizes if size]
-    chosen = [said[len(said) // 2], next(one for one in said if one[1] == LARGE)]
+    named = [(size, path) for size, path in sizes if size]
+    chosen = [named[len(named) // 2], next(one for one in named if one[1] == LARGE)]
     return {f"kl graph symbols FILE of {size / 1000:.0f} kB": path for size, path in chosen}
 
 

@@ -110,7 +110,7 @@ class Content:
         return cls._made(_fsdecode(packed[0]), _fsdecode(zlib.decompress(packed[1])).split("\0"))
 
     def path_of(self, real: str) -> str | None:
-        """The path from the top of a real path below it; None for any other."""
+        """The path from the top of a real path under it; None for any other."""
         return real[len(self.top) + 1 :] if real.startswith(self.top + "/") else None
 
     @cached_property

@@ -47,7 +47,7 @@ class Recording:
     prefix: str
     """From the repository's root to pytest's, with a `/` at its end; empty where they are the same."""
     elsewhere: str
-    """Where the record goes, if not to its usual place."""
+    """Where the record is written, if not to its usual place."""
     previous: str
     """The run before this one, if it has no end; empty where it has, or where none is waiting."""
 

@@ -76,7 +76,7 @@ def servers() -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def templates(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Where repositories are kept that more than one test begins with."""
+    """Where repositories are stored that more than one test begins with."""
     TEMPLATES.append(tmp_path_factory.mktemp("templates"))
     yield
     TEMPLATES.clear()

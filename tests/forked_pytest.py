@@ -94,7 +94,7 @@ def run_forked(
 
 
 def end_servers() -> None:
-    """End all processes that are kept to be forked."""
+    """End all processes that were started to be forked."""
     while _SERVERS:
         _SERVERS.popitem()[1].close()
 

@@ -44,14 +44,14 @@ KL = (sys.executable, "-P", "-m", "kl_hooks")
 FOREIGN = ("GIT_", "KL_", "PYTEST_", "XDIST_", "PRE_COMMIT")
 """Beginnings of variables that the world around the tests may have set."""
 WHO = ("CI", "BUILD_NUMBER", *(name for name, *_ in (*AGENTS, *CI)))
-"""Variables that say who runs this: an agent or a job would not be taken for a person."""
+"""Variables that state who runs this: an agent or a job would not be taken for a person."""
 INNER = "PYTEST_DEBUG_TEMPROOT"
 """Set by us for every pytest that a test starts: below this it makes folders, and removes those of earlier runs."""
 
 
 @dataclass(frozen=True)
 class Checkout:
-    """A work tree, and what can be done in it."""
+    """A working tree, and what can be done in it."""
 
     root: Path
 
@@ -96,7 +96,7 @@ class Checkout:
         return run_pytest(("-p", "pytest_kl.plugin", *args), self.root, {**os.environ, **(env or {})})
 
     def workspace(self, now: int = NOW, folder: Path | None = None) -> Workspace:
-        """The workspace as a command of this process would open it, at a time that stands still."""
+        """The workspace as a command of this process would open it, at a time that does not move."""
         return open_workspace(folder or self.root, clock=FixedClock(now), environ=dict(os.environ))
 
     def entries(self, limit: int = 1000) -> list[Entry]:
@@ -128,7 +128,7 @@ def run_pytest(
 
 
 TEMPLATES: list[Path] = []
-"""The folder where repositories are kept to be copied; the session's fixture sets it."""
+"""The folder where repositories are stored to be copied; the session's fixture sets it."""
 
 
 def run_in_process(args: Sequence[str], cwd: Path, environ: Mapping[str, str], input: str = "") -> Done:

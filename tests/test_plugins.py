@@ -72,7 +72,7 @@ def test_a_plugin_that_the_user_named_takes_part_from_the_first_write(repo: Path
     assert not [p for p in (repo / ".git" / "kl").rglob("*") if p.is_file() and b"bluebird" in p.read_bytes()]
 
 
-def test_a_plugin_that_only_the_repository_names_is_not_imported_and_doctor_says_so(
+def test_a_plugin_that_only_the_repository_names_is_not_imported_and_doctor_reports_it(
     repo: Path, installed: Path
 ) -> None:
     name_it(repo / ".kl" / "config.yaml")
@@ -80,7 +80,7 @@ def test_a_plugin_that_only_the_repository_names_is_not_imported_and_doctor_says
     assert "codenames" in kl(repo, installed, "doctor").stdout
 
 
-def test_a_named_plugin_that_is_not_installed_is_wrong_use(repo: Path, tmp_path: Path) -> None:
+def test_a_named_plugin_that_is_not_installed_is_a_usage_error(repo: Path, tmp_path: Path) -> None:
     name_it(repo.parent / "home" / ".config" / "kl" / "config.yaml")
     done = kl(repo, tmp_path / "nowhere", "evidence", "list")
     assert done.returncode == 2
@@ -97,5 +97,5 @@ def test_kl_trace_prints_every_call(repo: Path, tmp_path: Path) -> None:
     )
 
 
-def test_the_built_in_doors_stand_in_the_rooms_they_name() -> None:
+def test_the_built_in_entry_points_are_in_the_packages_they_name() -> None:
     assert [name for name, _ in manager().list_name_plugin()] == list(BUILT_IN)

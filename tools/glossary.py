@@ -1,7 +1,7 @@
 """Find words that the glossary replaces: in names, docstrings, comments, messages and documentation pages.
 
 `python tools/glossary.py [PATH ...]` prints `file:line: word -> replacement: text` for each and exits 1 if there are
-any. tests/self/test_language.py holds the whole repository to it.
+any. tests/self/test_language.py checks the whole repository with it.
 
 Data that other programs read keeps its spelling: a string of one word (a key, a column), SQL, `code spans` and fenced
 code are not looked at, and `DATA_NAMES` are attributes that are written as keys of such data.
@@ -20,7 +20,17 @@ from typing import Final, NamedTuple
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 CODE: Final = ("kl_hooks", "pytest_kl")
-PAGES: Final = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "docs")
+TESTS: Final = ("tests", "bench", "tools")
+"""Folders in which strings are data of tests or of measurements: names, docstrings and comments are looked at."""
+PAGES: Final = (
+    "README.md",
+    "CONTRIBUTING.md",
+    "SECURITY.md",
+    "CHANGELOG.md",
+    "docs",
+    "templates/seed",
+    ".kl/knowledge",
+)
 
 WORDS: Final = {
     r"ways? out": "suggested fix, hint",
@@ -28,6 +38,11 @@ WORDS: Final = {
     r"called so": "is named",
     r"mend(?:s|ed|ing)?": "fix",
     r"h(?:o|e)lds? (?:\w+ ){1,4}against": "check X against Y",
+    r"(?:not|longer|still|always|must|what|that|which|all|everything|exception|entry|default|rules?|limits?|it) holds?"
+    r"(?= ?(?:[.,;:!?)|]|for |of |again|everywhere|through|otherwise|together|now))": "is valid, applies, is right",
+    r"below (?:the (?:root|top|repository|folders?|class|working|current|source)|it|them)": "under, in, inherited from",
+    r"below the floor": "below the threshold",
+    r"keeper|holder of": "store",
     r"stands?|stood|standing": "is, is in, means; verification status",
     r"beside (?:it|them)": "siblings, next to it",
     r"(?:left|leaves?|leaving) out": "omitted",
@@ -36,6 +51,8 @@ WORDS: Final = {
     r"(?:taken|takes?|taking|took) in": "import, ingest",
     r"g(?:i|a)v(?:e|es|en|ing) out": "export",
     r"gone|went|came": "removed, added",
+    r"(?:files?|rows?|imports?|links?|records?|removed|that|which|it|they) go(?:es)?(?= ?[.,;:)])": "is removed",
+    r"lets? go": "release",
     r"kept|held": "stored, cached, retained, quarantined",
     r"circles?": "cycle",
     r"things?|what is known": "records, knowledge base",
@@ -43,7 +60,7 @@ WORDS: Final = {
     r"gists?": "summary",
     r"rooms?|houses?|doors?|furniture": "package, interface, entry point, module layout",
     r"c(?:atch|atches|aught|atching) up": "sync, update",
-    r"wrong use|our fault|own fault|on our account": "usage error, internal error, because of a bug in kl",
+    r"wrong use|(?:our|own) faults?|on our account": "usage error, internal error, because of a bug in kl",
     r"to be done|is no day|who comes|to a name only|nothing proves": "see the glossary",
     r"work trees?": "working tree",
 }
@@ -73,8 +90,9 @@ def words_in(text: str) -> Iterator[tuple[str, str]]:
         yield match[0], _REPLACEMENTS[(match.lastindex or 1) - 1]
 
 
-def of_python(path: Path, source: str) -> Iterator[Found]:
-    """Yield what is found in a Python file: names that it defines, strings, docstrings, comments."""
+def of_python(path: Path, source: str, strings: bool = True) -> Iterator[Found]:
+    """Yield what is found in a Python file: names that it defines, docstrings, comments, and other `strings`."""
+    texts = {} if strings else dict(_docstrings(source))
     for name, line in _defined_names(source):
         if name in DATA_NAMES:
             continue
@@ -83,6 +101,8 @@ def of_python(path: Path, source: str) -> Iterator[Found]:
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         kind = tokenize.tok_name[token.type]
         if kind not in ("STRING", "COMMENT", "FSTRING_MIDDLE"):
+            continue
+        if not strings and kind != "COMMENT" and texts.get(token.start[0]) != token.end[0]:
             continue
         if (kind == "STRING" and _DATA.match(token.string)) or (kind != "COMMENT" and _SQL.search(token.string)):
             continue
@@ -109,8 +129,23 @@ def found_in(paths: Iterable[Path]) -> list[Found]:
         files = sorted(one for one in path.rglob("*") if one.suffix in (".py", ".md")) if path.is_dir() else [path]
         for file in files:
             source = file.read_text(encoding="utf-8")
-            found += of_python(file, source) if file.suffix == ".py" else of_page(file, source)
+            if file.suffix == ".py":
+                found += of_python(file, source, strings=not _is_test(file))
+            else:
+                found += of_page(file, source)
     return found
+
+
+def _is_test(file: Path) -> bool:
+    path = file.resolve()
+    return path.is_relative_to(ROOT) and path.relative_to(ROOT).parts[0] in TESTS
+
+
+def _docstrings(source: str) -> Iterator[tuple[int, int]]:
+    """The first and last lines of strings that are statements."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+            yield node.lineno, node.end_lineno or node.lineno
 
 
 def _defined_names(source: str) -> Iterator[tuple[str, int]]:
@@ -124,7 +159,7 @@ def _defined_names(source: str) -> Iterator[tuple[str, int]]:
 
 
 if __name__ == "__main__":
-    everything = found_in([Path(one) for one in sys.argv[1:]] or [ROOT / one for one in (*CODE, *PAGES)])
+    everything = found_in([Path(one) for one in sys.argv[1:]] or [ROOT / one for one in (*CODE, *TESTS, *PAGES)])
     for one in everything:
         print(f"{one.path}:{one.line}: {one.word} -> {one.replacement}: {one.text[:100]}")
     print(f"{len(everything)} words to replace")

@@ -48,7 +48,7 @@ _ENFORCED: Final = "only annotations use it, and the manifest enforces imports f
 
 
 class _Repository:
-    """The repository around the imports that may go. Reads sources as they are asked for, each once."""
+    """The repository around the imports that may be removed. Reads sources as they are asked for, each once."""
 
     def __init__(self, survey: Survey) -> None:
         self._survey, self._file = survey, paths_by_module(survey.modules)

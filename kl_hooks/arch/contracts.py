@@ -93,7 +93,7 @@ def _fill(
 
 
 def _older(home: Path) -> tuple[Path, dict[str, str]]:
-    """The export used last, with what it holds."""
+    """The export used last, with its content."""
     for place in _by_age(home):
         with contextlib.suppress(OSError, ValueError):
             written = json.loads((place / _LIST).read_bytes())

@@ -250,7 +250,7 @@ def _expanded(pattern: str, roots: Sequence[str], files: Sequence[str]) -> list[
 
 
 def _paths(name: str, roots: Sequence[str], files: Sequence[str]) -> tuple[str, ...]:
-    """The folders (with `/`) and files of a module below the source roots."""
+    """The folders (with `/`) and files of a module in the source roots."""
     if name == ROOT:
         return tuple(root or "./" for root in roots)
     found = []

@@ -231,7 +231,7 @@ def violations(
     """The imports that the manifest forbids, in the order of file and line.
 
     `modules`: path → dotted name of every source file. `today`: `YYYY-MM-DD`, to know expired exceptions (empty: none
-    is). An exception holds through its last day; an import under an expired one is a violation, and its
+    is). An exception applies through its last day; an import under an expired one is a violation, and its
     suggestion names it.
     `closely`: the places (path, line) whose suggestion is worth reading their files for; None: all.
     `whole`: gives all links between layers (with `indirect`, all), where `links` are only those that may be

@@ -320,7 +320,7 @@ def fix(paths: tuple[str, ...], dry_run: bool, accepted: bool, shape: str) -> in
 )
 @click.argument("source", metavar="FROM")
 @click.argument("target", metavar="TO")
-@click.option("--until", required=True, help="Last day it holds: 30d, or YYYY-MM-DD.")
+@click.option("--until", required=True, help="Last day it applies: 30d, or YYYY-MM-DD.")
 @click.option("--reason", required=True, help="Why; it becomes the decision record.")
 @click.option("--decision", default="", metavar="ADR-NNNN", help="Name this record instead of writing a new one.")
 @click.option("--accept", is_flag=True, help="Write the new record as accepted; for people. Else it is proposed.")

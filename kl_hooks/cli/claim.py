@@ -57,7 +57,7 @@ def claim() -> None:
 )
 @format_option()
 def add(text: str, about: str, expires: str | None, cited: tuple[str, ...], shape: str) -> None:
-    """Assert something. An assertion alone is *assumed*, whoever makes it; what it cites counts while that holds."""
+    """Assert something. An assertion alone is *assumed*, whoever makes it; what it cites counts while that is valid."""
     made = record_claim(workspace(), text, _checked_id(about), cited, expires)
     print_answer(shape, claim_to_dict(made), [f"claim {made.id}  {made.tier.word}  {made.text}"])
 

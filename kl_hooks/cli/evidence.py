@@ -209,7 +209,7 @@ def _print_known(ws: Workspace, db: Database, given: str, shape: str) -> bool:
 
 
 def _path_from_root(root: Path, given: str) -> str:
-    """A path below the current folder as it is called from the root of the repository; anything else as it is."""
+    """A path in the current folder as seen from the root of the repository; anything else as it is."""
     path, colons, rest = given.partition("::")
     here = Path(os.path.abspath(path))  # noqa: PTH100
     if here.exists() and here.is_relative_to(root):

@@ -65,42 +65,42 @@ def interview(focus: str | None, most: int, answers: str | None, mode: str | Non
     Without a terminal and without --answers the open questions are listed.
     """
     ws = initialized_workspace()
-    keeper = _Answers(ws, mode or "", task)
-    asked = keeper.questions(focus or "", most)
+    collected = _Answers(ws, mode or "", task)
+    asked = collected.questions(focus or "", most)
     if answers:
-        _answers_from_file(keeper, answers)
-        for _, record in keeper.answered if shape == "text" else ():
+        _answers_from_file(collected, answers)
+        for _, record in collected.answered if shape == "text" else ():
             echo(f"{record.id}  {record.title}")
     elif shape == "json" or not (sys.stdin is not None and sys.stdin.isatty()):
-        _list_questions(asked, keeper, shape)
+        _list_questions(asked, collected, shape)
         return
     else:
-        _run_session(keeper, asked)
+        _run_session(collected, asked)
     if shape == "json":
-        echo_json(keeper.plain())
+        echo_json(collected.plain())
 
 
-def _list_questions(asked: Sequence[Question], keeper: _Answers, shape: str) -> None:
+def _list_questions(asked: Sequence[Question], collected: _Answers, shape: str) -> None:
     if shape == "json":
         rows: list[dict[str, Any]] = [
             {"key": q.key, "category": q.category, "importance": q.importance, "question": q.asks, "context": q.context,
              "example": q.example} for q in asked
         ]  # fmt: skip
-        echo_json({"schema": "kl.interview.gaps/1", "questions": rows, "open": keeper.open})
+        echo_json({"schema": "kl.interview.gaps/1", "questions": rows, "open": collected.open})
         return
     for one in asked:
         echo(f"{one.key}  ({one.importance}, {one.category})\n    {one.asks}")
         if one.example:
             echo(f"    such as: {one.example}")
-    if len(asked) < keeper.open:
-        echo(f"… and {keeper.open - len(asked)} more: --top {keeper.open}")
+    if len(asked) < collected.open:
+        echo(f"… and {collected.open - len(asked)} more: --top {collected.open}")
     if asked:
-        echo(f"{keeper.open} open. Answer in a terminal (kl interview), or from a file: kl interview --answers FILE")
+        echo(f"{collected.open} open. Answer in a terminal (kl interview), or from a file: kl interview --answers FILE")
     else:
         echo("nothing is left to ask.")
 
 
-def _run_session(keeper: _Answers, asked: Sequence[Question]) -> None:
+def _run_session(collected: _Answers, asked: Sequence[Question]) -> None:
     """The session in a terminal. Whatever ends it, what was answered has been written."""
     session, events = begin_session(asked)
     try:
@@ -112,7 +112,7 @@ def _run_session(keeper: _Answers, asked: Sequence[Question]) -> None:
             after, events = take_line(session, line)
             try:
                 for answer in [event.text for event in events if event.name == "captured"]:
-                    keeper.keep(question, answer)
+                    collected.keep(question, answer)
             except KlError as problem:  # it is not lost on us: the same question waits
                 warn(f"not recorded: {problem} Answer again, or skip.")
                 continue
@@ -121,7 +121,7 @@ def _run_session(keeper: _Answers, asked: Sequence[Question]) -> None:
                 _print_event(event)
     except (click.Abort, EOFError):
         click.echo(err=True)
-        warn(f"interrupted; {counted(len(keeper.answered), 'answer')} recorded. Go on with: kl interview")
+        warn(f"interrupted; {counted(len(collected.answered), 'answer')} recorded. Go on with: kl interview")
         raise click.exceptions.Exit(INTERRUPTED) from None
 
 
@@ -195,13 +195,13 @@ class _Answers:
         }  # fmt: skip
 
 
-def _answers_from_file(keeper: _Answers, path: str) -> None:
+def _answers_from_file(collected: _Answers, path: str) -> None:
     """Record the answers in a YAML file: question → answer. Every mistake is reported before anything is written."""
     data = read_small(Path(path))
     if data is None:
         raise UsageProblem("there is no such file.", place=path)
     root, problems = load_yaml(path, data)
-    reader, known = NodeReader(path, problems), {one.key: one for one in keeper.all()}
+    reader, known = NodeReader(path, problems), {one.key: one for one in collected.all()}
     if root is None and not problems:
         raise UsageProblem("holds no answers.", place=path, hint="Write a line for each: purpose: It converts maps.")
     found = reader.keys(root, tuple(known)) if root is not None and not problems else {}
@@ -212,9 +212,9 @@ def _answers_from_file(keeper: _Answers, path: str) -> None:
     }
     if problems or not isinstance(root, MapNode):
         raise Problems(problems)
-    keeper.asked = len(found)
+    collected.asked = len(found)
     for key, answer in answers.items():
-        keeper.keep(known[key], answer)
+        collected.keep(known[key], answer)
 
 
 def _print_event(event: SessionEvent) -> None:

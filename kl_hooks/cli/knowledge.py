@@ -689,8 +689,8 @@ def clear(only: str | None, force: bool, dry_run: bool, sure: bool, shape: str) 
     going = [record for record, edited in found if force or not edited]
     left = [record for record, edited in found if edited and not force]
     if shape == "text":
-        echo_lines(f"{'would go' if dry_run else 'goes':<8}  {record.id}  {record.title}" for record in going)
-        echo_lines(f"{'edited':<8}  {one.id}  {one.title}   (edited by hand; --force takes it too)" for one in left)
+        echo_lines(f"{'would remove' if dry_run else 'remove':<12}  {record.id}  {record.title}" for record in going)
+        echo_lines(f"{'edited':<12}  {one.id}  {one.title}   (edited by hand; --force takes it too)" for one in left)
     if going and not dry_run:
         if not sure:
             confirm(f"take away {counted(len(going), 'record')}?")
@@ -749,7 +749,7 @@ def gc(really: bool, only: tuple[str, ...], shape: str) -> int:
     ws = workspace()
     report = apply_policies(ws, only) if really else preview(ws, only)
     for problem in report.problems:
-        warn(f"{problem} The default holds; --apply waits until this is right.")
+        warn(f"{problem} The default applies; --apply waits until this is right.")
     for line in failures(report):
         warn(line)
     print_answer(shape, report.to_dict(), _gc_lines(report, really))

@@ -233,7 +233,7 @@ OWN_COMMANDS: Mapping[str, Mapping[str, str]] = {
         "approve": "Accept it: it becomes a file, and agents are shown it. --checked: it was checked too.",
         "reject": "Refuse it: the same pattern never comes back.",
         "demote": "Take it back to the candidates.",
-        "disprove": "It was checked, and does not hold.",
+        "disprove": "It was checked, and is wrong.",
         "feedback": "It helped, or it did not.",
         "import": "Import memories of fuseraft or agor, as JSON.",
         "export": "All of them as JSON, as fuseraft keeps them.",

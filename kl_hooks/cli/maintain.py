@@ -31,8 +31,8 @@ _GIT: Final = ("GIT_DIR", "GIT_INDEX_FILE", "GIT_REFLOG_ACTION", "GIT_EXEC_PATH"
 def maintain(only_due: bool, shape: str) -> int:
     """Run periodic maintenance: import captures, mine receipts, tidy the state, check the chain.
 
-    Nothing in the working tree is touched. To have it run by itself, at most once a day, after another command and
-    never in CI or a git hook: git config kl.maintain daily
+    Nothing in the working tree is touched. To run it automatically, at most once a day, in the background of another
+    command, and never in CI or a git hook: git config kl.maintain daily
     """
     from kl_hooks.upkeep.schedule import run_maintenance as run
 

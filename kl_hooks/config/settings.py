@@ -44,7 +44,7 @@ _LOOSER: Final[Mapping[str, Callable[[Any], int]]] = {
 
 
 class Settings(NamedTuple):
-    """The settings that hold for this workspace."""
+    """The settings of this workspace."""
 
     plugins: tuple[str, ...] = ()
     """Installed plugins (entry point group `kl`) that the user asked for."""

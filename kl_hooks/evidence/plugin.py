@@ -34,7 +34,7 @@ def kl_policies() -> list[Policy]:
     return [
         Policy(
             compaction.CLAIMS,
-            "Claims that are over go to their archive.",
+            "Expired claims move to their archive.",
             compaction.inspect_claims,
             compaction.archive_claims,
         ),

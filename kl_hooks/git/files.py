@@ -221,7 +221,7 @@ def _converted_content(repo: Repository, entry: FileEntry) -> bytes | None:
 
 
 def differing_from_head(repo: Repository, paths: Sequence[str]) -> frozenset[str]:
-    """The files among `paths` (from the top) that the current commit does not hold, or holds otherwise.
+    """The files among `paths` (from the top) that are not in the current commit, or differ from it.
 
     All of them where there is no commit. A file that a checkout converts (line ends) counts as unlike. One git process.
     """

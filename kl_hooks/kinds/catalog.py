@@ -225,7 +225,7 @@ FAILURE: Final = Kind(
 # the ID is given: a specification has one already, in its name or its title (FEAT-AUTH-12; seeds.py)
 FEATURE: Final = with_proposals(Kind(
     name="feature", plural="features", prefix="FEAT",
-    purpose="A feature: what it is, what it is not, and what must always hold of it.",
+    purpose="A feature: what it is, what it is not, and what must always be true of it.",
     storage="file", statuses=("planned", "building", "shipped"), live=("planned", "building", "shipped"),
     section="Features", budget_category="feature_context", numbering="given",
     spellings={"draft": "planned", "in_progress": "building", "done": "shipped"},
@@ -237,7 +237,7 @@ FEATURE: Final = with_proposals(Kind(
         Field("purpose", "text", "What it is for.", section="Purpose"),
         Field("what_it_is", "lines", "What it is.", section="What it is"),
         Field("what_it_is_not", "lines", "What it is not.", section="What it is not"),
-        Field("invariants", "lines", "What must always hold.", section="Invariants"),
+        Field("invariants", "lines", "What must always be true.", section="Invariants"),
         Field("architecture_summary", "text", "How it is built.", section="Architecture", aliases=("architecture",)),
         Field("key_components", "lines", "Its parts.", section="Components", aliases=("components",)),
         *SEEDED,

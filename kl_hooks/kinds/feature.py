@@ -52,7 +52,7 @@ def specification_files(root: Path) -> dict[str, str]:
 
 
 def _files(root: Path) -> Iterator[str]:
-    """Paths of the files below the folders, folder by folder, sorted; no link is followed."""
+    """Paths of the files in the folders and their subfolders, folder by folder, sorted; no link is followed."""
     left = _MAX_FILES
     for folder in _FOLDERS:
         top = root / folder

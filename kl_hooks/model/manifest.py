@@ -41,7 +41,7 @@ class Allowance:
     """A module or layer."""
     target: str
     until: str = ""
-    """Last day it holds, `YYYY-MM-DD`; empty: no end."""
+    """Last day it applies, `YYYY-MM-DD`; empty: no end."""
     decision: str = ""
     line: int = 0
 

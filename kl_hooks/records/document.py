@@ -65,7 +65,7 @@ class FrontMatter:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A heading of the second level and the text below it: lines `start` (from 0) to `end` (exclusive) of a body."""
+    """A heading of the second level and the text under it: lines `start` (from 0) to `end` (exclusive) of a body."""
 
     heading: str
     """As written; empty: the text before the first heading."""

@@ -187,7 +187,7 @@ class FileChanges:
                 raise _write_error(path, problem) from problem
 
     def write(self, path: str, data: bytes | None) -> None:
-        """Write a file below the root, or remove it at the end (None). EnvironmentProblem where that is impossible."""
+        """Write a file under the root, or remove it at the end (None). EnvironmentProblem where that is impossible."""
         try:
             _prepare_folders(self._root, Path(path).parent, make=data is not None)
             before = read_small(self._root / path, within=self._root, most=_WHOLE_FILE)

@@ -18,7 +18,7 @@ _DIGEST_SIZE: Final = 32
 
 
 class Cache:
-    """Text keys → bytes, with a lifetime; the oldest go when it is larger than `size_limit` bytes.
+    """Text keys → bytes, with a lifetime; the oldest are removed when it is larger than `size_limit` bytes.
 
     Nothing is opened, created or imported before the first `get` or `set`: diskcache takes as long to import as a short
     command runs. A key must contain everything that the value depends on.

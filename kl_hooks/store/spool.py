@@ -217,7 +217,7 @@ def _name_it(hidden: str, path: str) -> None:
 
 
 def _forget_in_child() -> None:
-    """After a fork: the child lets go, or an orphan would keep the lock and the run would look alive for ever."""
+    """After a fork: the child closes its file, or an orphan would keep the lock and the run would look alive."""
     for writer in list(_living):
         writer._pid = -1
         writer.close()

@@ -189,7 +189,7 @@ class SqliteDatabase:
 
 
 def _translate(error: sqlite3.Error, path: Path) -> Exception:
-    """What an error of SQLite means here: a lost race is StoreBusy, never damage. Our own faults stay as they are."""
+    """What an error of SQLite means here: a lost race is StoreBusy, never damage. Our own errors stay as they are."""
     name = getattr(error, "sqlite_errorname", "") or ""
     reason = f"{one_line(str(error))}, {name}"
     if name.startswith((*_RACES, "SQLITE_CANTOPEN")):
@@ -314,7 +314,7 @@ def _set_journal(database: SqliteDatabase) -> None:
         database.execute(f"PRAGMA journal_mode = {mode}")
     if (
         mode == "DELETE"
-    ):  # EXTRA is FULL, and the folder is synced when the journal goes: else a commit could come undone
+    ):  # EXTRA is FULL, and the folder is synced when the journal is deleted: else a commit could come undone
         database.execute("PRAGMA synchronous = EXTRA")
 
 

@@ -27,7 +27,7 @@ def tools(kinds: Sequence[str] = ()) -> Iterator[Tool]:
     yield Tool(
         "decision_supersede",
         "Let one decision take the place of another; both name each other. The new one must be accepted.",
-        {"id": line("The one that goes."), "new_id": line("The one that takes its place.")}, _supersede,
+        {"id": line("The one that is superseded."), "new_id": line("The one that takes its place.")}, _supersede,
         ("id", "new_id"), True,
     )  # fmt: skip
     yield Tool(
@@ -161,7 +161,9 @@ def _supersede(ws: Workspace, given: Arguments) -> Any:
     # else an agent could replace what a person accepted by what nobody did (ADR-0018)
     if old.status == "accepted" and new.status != "accepted":
         hint = f"A person accepts it with: kl decision accept {new.id}"
-        raise UsageProblem(f"is {new.status}: it can't take the place of one that holds.", place=new.id, hint=hint)
+        raise UsageProblem(
+            f"is {new.status}: it can't take the place of one that is in force.", place=new.id, hint=hint
+        )
     first, second = supersede(ws, old.id, new.id, by=author(ws))
     return {"old": to_dict(ws, first), "new": to_dict(ws, second)}
 

@@ -1,4 +1,4 @@
-"""A small shop under git, with layers, for tests that need the real thing."""
+"""A small shop under git, with layers, for tests that need a real one."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def shop(folder: Path, more: dict[str, str] | None = None) -> Path:
 
 
 def opened(folder: Path) -> Workspace:
-    """Its workspace; home and configuration are folders beside it."""
+    """Its workspace; home and configuration are folders next to it."""
     home = folder.parent / "home"
     home.mkdir(exist_ok=True)
     return open_workspace(folder, environ={"HOME": str(home)})

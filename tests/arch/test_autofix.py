@@ -1,6 +1,6 @@
 """Fixing: what goes, what stays and why; and that nobody notices when the program runs.
 
-Replacing a file: all or nothing, its mode kept, nobody's edit lost, no link followed.
+Replacing a file: all or nothing, its mode preserved, nobody's edit lost, no link followed.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ FUTURE = "from __future__ import annotations\n\n"
 QUIET = "class Page: ...\n\n\nclass Form: ...\n\n\nLIMIT = 3\n"
 
 
-def mended(folder: Path, *paths: str, dry: bool = False) -> FixResult:
+def repaired(folder: Path, *paths: str, dry: bool = False) -> FixResult:
     return fix_violations(opened(folder), paths, not dry)
 
 
@@ -40,7 +40,7 @@ def order(tmp_path: Path, text: str, more: dict[str, str] | None = None) -> Path
 
 def reason(tmp_path: Path, text: str, more: dict[str, str] | None = None) -> str:
     folder = order(tmp_path, text, more)
-    done = mended(folder)
+    done = repaired(folder)
     assert (folder / ORDER).read_text() == text, "what is not fixed is not touched"
     return done.left[0][1]
 
@@ -48,9 +48,9 @@ def reason(tmp_path: Path, text: str, more: dict[str, str] | None = None) -> str
 def test_annotations_alone_move_and_an_unused_name_of_the_statement_with_them(tmp_path: Path) -> None:
     text = FUTURE + "from shop.web.page import Form, Page\n\n\ndef f(page: Page) -> None: ...\n"
     folder = order(tmp_path, text)
-    dry = mended(folder, dry=True)
+    dry = repaired(folder, dry=True)
     assert (folder / ORDER).read_text() == text and len(dry.fixed) == 1
-    done = mended(folder)
+    done = repaired(folder)
     assert done.clean and [manner for _, manner in done.fixed] == ["moved"]
     assert (folder / ORDER).read_text() == (
         "from __future__ import annotations\n\nfrom typing import TYPE_CHECKING\n\n"
@@ -58,7 +58,7 @@ def test_annotations_alone_move_and_an_unused_name_of_the_statement_with_them(tm
     )
     verdict, _ = run_check(opened(folder))
     assert verdict is not None and verdict.clean
-    again = mended(folder)
+    again = repaired(folder)
     assert again.clean and not again.changes and not again.fixed
 
 
@@ -71,7 +71,7 @@ def test_annotations_that_are_evaluated_stay(tmp_path: Path) -> None:
     assert "its annotations are evaluated at run time" in reason(tmp_path, "from shop.web.page import Page\nx: Page\n")
 
 
-KEPT = [
+STORED = [
     ("from shop.web.page import Page\nx = Page()\n", "used at run time (line 2)"),
     ("from shop.web.page import Page\n__all__ = ['Page']\n", "a string names it (line 2)"),
     ("from shop.web.page import Page as Page\n", "offers it to others"),
@@ -96,17 +96,17 @@ KEPT = [
 
 
 def test_what_may_be_needed_stays(tmp_path: Path) -> None:
-    files = {f"src/shop/core/m{n}.py": text for n, (text, _) in enumerate(KEPT)}
+    files = {f"src/shop/core/m{n}.py": text for n, (text, _) in enumerate(STORED)}
     files["src/shop/core/p/__init__.py"] = "from shop.web.page import Page\n"
     folder = shop(tmp_path / "shop", {PAGE: QUIET, "src/shop/web/other.py": QUIET, **files})
-    reasons = {violation.path: why for violation, why in mended(folder).left}
-    assert [said for n, (_, said) in enumerate(KEPT) if said not in reasons[f"src/shop/core/m{n}.py"]] == []
+    reasons = {violation.path: why for violation, why in repaired(folder).left}
+    assert [printed for n, (_, printed) in enumerate(STORED) if printed not in reasons[f"src/shop/core/m{n}.py"]] == []
     assert "in an __init__.py" in reasons["src/shop/core/p/__init__.py"]
     assert {path: (folder / path).read_text() for path in files} == files, "what is not fixed is not touched"
 
 
 @pytest.mark.parametrize(
-    ("more", "said"),
+    ("more", "printed"),
     [
         ({"tests/test_x.py": "from shop.core.order import Page\n"}, "tests/test_x.py:1 may import Page from here"),
         ({"tests/test_x.py": "from shop.core import order\n\norder.Page\n"}, "tests/test_x.py:3 may import Page"),
@@ -155,8 +155,8 @@ def test_what_may_be_needed_stays(tmp_path: Path) -> None:
          "src/shop/api.py imports it and fastapi"),
     ],
 )  # fmt: skip
-def test_what_others_may_notice_stays(tmp_path: Path, more: dict[str, str], said: str) -> None:
-    assert said in reason(
+def test_what_others_may_notice_stays(tmp_path: Path, more: dict[str, str], printed: str) -> None:
+    assert printed in reason(
         tmp_path, FUTURE + "from shop.web.page import Page\n\n\ndef f(page: Page) -> None: ...\n", more
     )
 
@@ -170,9 +170,9 @@ def test_what_others_may_notice_stays(tmp_path: Path, more: dict[str, str], said
         "from shop.core import order\n\n\ndef f(Page, Pages, order_Page):\n    Page = order.Pages\n",
     ],
 )
-def test_what_others_say_of_something_else_holds_nothing_up(tmp_path: Path, text: str) -> None:
+def test_what_others_state_of_something_else_holds_nothing_up(tmp_path: Path, text: str) -> None:
     folder = order(tmp_path, "from shop.web.page import Page\n", {"tests/test_x.py": text})
-    assert [manner for _, manner in mended(folder).fixed] == ["dropped"]
+    assert [manner for _, manner in repaired(folder).fixed] == ["dropped"]
 
 
 @pytest.mark.parametrize(
@@ -190,7 +190,7 @@ def test_attributes_of_that_name_count_whatever_they_are_of(tmp_path: Path, text
 def test_what_is_imported_anyway_may_do_what_it_likes(tmp_path: Path) -> None:
     text = FUTURE + "import shop.web.page as p\nfrom shop.web.page import Page\n\nx: Page = p.Page()\n"
     folder = order(tmp_path, text, {PAGE: "print('hello')\n" + QUIET})
-    done = mended(folder)
+    done = repaired(folder)
     assert [manner for _, manner in done.fixed] == ["moved"]
     assert [why for _, why in done.left] == ["it is used at run time (line 6)"]
 
@@ -198,8 +198,8 @@ def test_what_is_imported_anyway_may_do_what_it_likes(tmp_path: Path) -> None:
 def test_only_the_files_that_are_named(tmp_path: Path) -> None:
     drift = "from shop.web.page import Page\n"
     folder = order(tmp_path, drift, {"src/shop/core/b.py": drift})
-    assert [change.path for change in mended(folder, "src/shop/core/b.py").changes] == ["src/shop/core/b.py"]
-    assert [change.path for change in mended(folder, "src/shop").changes] == [ORDER]
+    assert [change.path for change in repaired(folder, "src/shop/core/b.py").changes] == ["src/shop/core/b.py"]
+    assert [change.path for change in repaired(folder, "src/shop").changes] == [ORDER]
 
 
 def test_encoding_line_endings_mode_and_mark_stay(tmp_path: Path) -> None:
@@ -210,7 +210,7 @@ def test_encoding_line_endings_mode_and_mark_stay(tmp_path: Path) -> None:
     ):
         (folder / ORDER).write_bytes(text)
         (folder / ORDER).chmod(0o751)
-        assert mended(folder).clean
+        assert repaired(folder).clean
         new = (folder / ORDER).read_bytes()
         assert b"TYPE_CHECKING" in new and (folder / ORDER).stat().st_mode & 0o777 == 0o751
         assert new.startswith(text[:3]) and new.endswith(text[-8:])
@@ -223,7 +223,7 @@ def test_a_file_that_kills_the_rewriting_is_left_and_the_others_are_fixed(tmp_pa
     deep = drift + "x = " + "-" * 30_000 + "1\n"
     folder = order(tmp_path, drift, {"src/shop/core/a.py": drift + "x = " + "+".join(["1"] * 2500) + "\n"})
     write(folder, {"src/shop/core/deep.py": deep})
-    done = mended(folder)
+    done = repaired(folder)
     assert (folder / ORDER).read_text() == ""
     assert (folder / "src/shop/core/deep.py").read_text() == deep
     assert all(why for _, why in done.left)
@@ -244,7 +244,7 @@ NAMES = ["pkg.low.a", "pkg.low.b", "pkg.low", "pkg.high.c", "pkg.high.d", "pkg.h
 
 
 def imports(place: int) -> st.SearchStrategy[list[str]]:
-    """Imports for a module that mostly look ahead in the list: few circles, so that most programs run at all."""
+    """Imports for a module that mostly look ahead in the list: few cycles, so that most programs run at all."""
     ahead = st.sampled_from(NAMES[place + 1 :] or ["os"])
     first = ahead.map(lambda name: "class N: ...\nM = 1" if name == "os" else f"from {name} import A as N, K as M")
     other = st.one_of(ahead, ahead, st.sampled_from(NAMES))
@@ -319,7 +319,7 @@ def test_a_program_runs_as_before(modules: dict[str, tuple[list[str], list[str]]
         shop(folder, {**files, "pkg/__init__.py": "", MANIFEST: layers})
         before = seen(folder)
         assume("failed" not in json.dumps(before))
-        done = mended(folder)
+        done = repaired(folder)
         event(f"{len(done.fixed)} fixed")
         after = seen(folder)
         assert len(before) == len(after)
@@ -338,10 +338,10 @@ def test_a_program_runs_as_before(modules: dict[str, tuple[list[str], list[str]]
                 assert names.keys() - now.keys() - submodules <= bound.get(name, set())
                 assert now.keys() - names.keys() - submodules <= {"annotations", "TYPE_CHECKING"}
                 assert all(now[key] == names[key] for key in now.keys() & names.keys())
-        assert not mended(folder).changes
+        assert not repaired(folder).changes
 
 
-def test_the_new_text_stands_there_with_the_old_mode(tmp_path: Path) -> None:
+def test_the_new_text_is_there_with_the_old_mode(tmp_path: Path) -> None:
     file = tmp_path / "a.py"
     file.write_bytes(b"old")
     file.chmod(0o755)
@@ -399,6 +399,6 @@ def test_links_are_not_followed(tmp_path: Path, linked: str) -> None:
     assert (outside / "a.py").read_bytes() == b"old"
 
 
-def test_a_file_that_is_gone(tmp_path: Path) -> None:
+def test_a_file_that_was_removed(tmp_path: Path) -> None:
     with pytest.raises(Unfixable, match="can't be read"):
         replace_files(tmp_path, "a.py", b"old", b"new", tmp_path)

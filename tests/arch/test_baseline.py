@@ -75,7 +75,7 @@ def test_a_merge_conflict_is_named_line_by_line() -> None:
     assert [one.partition(" ")[0] for one in problems("\n".join(rows))] == ["4:1", "6:1", "8:1"]
 
 
-def test_everything_wrong_is_said_at_once_with_its_line() -> None:
+def test_everything_wrong_is_reported_at_once_with_its_line() -> None:
     good = json.dumps(entry_to_dict(ONE))
     rows = [
         good, json.dumps({**entry_to_dict(TWO), "count": 0}),
@@ -94,7 +94,7 @@ def test_everything_wrong_is_said_at_once_with_its_line() -> None:
 
 
 @pytest.mark.parametrize(
-    ("data", "said"),
+    ("data", "printed"),
     [
         (b"", "1:1 is not JSON"), (b"{", "1:2 is not JSON"), (b'{"schema": 1}\n}', "2:1 is not JSON"),
         (b"\xff\n", "1:1 this byte is not UTF-8"), (b"[]", "1:1 must be a JSON object"),
@@ -108,8 +108,8 @@ def test_everything_wrong_is_said_at_once_with_its_line() -> None:
     ],
     ids=range(13),
 )  # fmt: skip
-def test_a_bad_baseline_never_passes(data: bytes, said: str) -> None:
-    assert any(one.startswith(said) for one in problems(data)), problems(data)
+def test_a_bad_baseline_never_passes(data: bytes, printed: str) -> None:
+    assert any(one.startswith(printed) for one in problems(data)), problems(data)
 
 
 @given(st.binary(max_size=200) | st.integers(0, 400).map(lambda n: baseline_bytes([ONE, TWO])[:n]))
@@ -130,7 +130,7 @@ JSON = st.recursive(
 
 
 @given(JSON)
-def test_any_json_is_refused_or_says_what_it_accepts(value: object) -> None:
+def test_any_json_is_refused_or_states_what_it_accepts(value: object) -> None:
     text = json.dumps({"schema": "kl.baseline/1", "violations": [value]})
     assert problems(text)
 
@@ -153,7 +153,7 @@ def key(one: Violation) -> tuple[str, str, str, str]:
 
 
 @given(FOUND, FOUND, EXISTING)
-def test_it_only_shrinks_and_accepts_no_more_than_it_says(
+def test_it_only_shrinks_and_accepts_no_more_than_it_states(
     before: list[Violation], now: list[Violation], modules: frozenset[str]
 ) -> None:
     entries = entries_for(before)
@@ -231,7 +231,7 @@ def test_a_renamed_target_is_the_same_import() -> None:
     assert found.new == () and found.today == entries_for([violation_of("a.x", "b.new")])
 
 
-def test_a_renamed_package_is_told_apart_by_the_names_inside() -> None:
+def test_a_renamed_package_is_recognized_by_the_names_inside() -> None:
     entries = entries_for([violation_of("a.old.x", "b.y"), violation_of("a.old.z", "b.y")])
     now = [violation_of("a.new.x", "b.y"), violation_of("a.new.z", "b.y")]
     assert match_baseline(entries, now, {"a.new.x", "a.new.z"}).new == ()
@@ -243,7 +243,7 @@ def test_what_could_be_several_renames_is_none() -> None:
     assert match_baseline(entries, now, {"a.three", "a.four"}).new == tuple(now)
 
 
-def test_a_rename_never_makes_room_for_more() -> None:
+def test_a_rename_never_makes_space_for_more() -> None:
     now = [violation_of("a.new", "b.y", 1), violation_of("a.new", "b.y", 2)]
     assert [one.line for one in match_baseline(entries_for([violation_of("a.old", "b.y")]), now, {"a.new"}).new] == [2]
 

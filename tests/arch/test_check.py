@@ -67,7 +67,7 @@ def test_the_manifest_is_that_of_the_same_content(tmp_path: Path) -> None:
     assert verdict(folder, STAGED).clean
 
 
-def test_a_way_out_is_found_in_the_source(tmp_path: Path) -> None:
+def test_a_suggested_fix_is_found_in_the_source(tmp_path: Path) -> None:
     folder = shop(tmp_path / "shop")
     write(folder, {ORDER: "from shop.web.page import Page\n\n\ndef total(page: Page) -> int:\n    return 1\n"})
     sh(folder, "add", "-A")
@@ -76,7 +76,7 @@ def test_a_way_out_is_found_in_the_source(tmp_path: Path) -> None:
     assert verdict(folder, STAGED).violations[0].suggested_fix.startswith("only annotations use it here")
 
 
-def test_untracked_files_are_seen_in_the_work_tree_only(tmp_path: Path) -> None:
+def test_untracked_files_are_seen_in_the_working_tree_only(tmp_path: Path) -> None:
     folder = shop(tmp_path / "shop")
     write(folder, {"src/shop/core/new.py": "import shop.web.page\n"})
     assert [v.path for v in verdict(folder).violations] == ["src/shop/core/new.py"]
@@ -242,16 +242,16 @@ def test_at_commit_time_no_heavy_library_is_imported(tmp_path: Path) -> None:
 
 
 def test_what_is_pushed() -> None:
-    a, b, gone = "a" * 40, "b" * 40, "0" * 40
-    assert pushed_commits({"PRE_COMMIT_TO_REF": a}, [f"refs/heads/x {b} refs/heads/x {gone}"]) == {a: ""}
+    a, b, removed = "a" * 40, "b" * 40, "0" * 40
+    assert pushed_commits({"PRE_COMMIT_TO_REF": a}, [f"refs/heads/x {b} refs/heads/x {removed}"]) == {a: ""}
     assert pushed_commits({"PRE_COMMIT_TO_REF": a, "PRE_COMMIT_FROM_REF": b}, []) == {a: b}
     assert pushed_commits(
-        {}, [f"refs/heads/x {b} r {gone}", f"y {a} r {b}", f"z {a} r {b}", f"(delete) {gone} r {a}"]
+        {}, [f"refs/heads/x {b} r {removed}", f"y {a} r {b}", f"z {a} r {b}", f"(delete) {removed} r {a}"]
     ) == {
         b: "",
         a: b,
     }
-    assert pushed_commits({}, [f"(delete) {gone} refs/heads/x {a}"]) == {}
+    assert pushed_commits({}, [f"(delete) {removed} refs/heads/x {a}"]) == {}
     assert pushed_commits({}, []) == {"HEAD": ""}
 
 

@@ -1,4 +1,4 @@
-"""`--changed`: the whole of B is judged, what stands in changed files is reported."""
+"""`--changed`: the whole of B is judged, what is in changed files is reported."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ def reported(folder: Path, text: str) -> tuple[list[str], int]:
     asked = changed_range(ws, text)
     verdict, _ = run_check(ws, asked.source)
     assert verdict is not None
-    kept, others = verdict.in_files(asked.paths)
-    return [one.path for one in kept.violations], others
+    stored, others = verdict.in_files(asked.paths)
+    return [one.path for one in stored.violations], others
 
 
 def test_what_the_topic_changed_since_it_parted(folder: Path) -> None:
@@ -58,7 +58,7 @@ def test_a_revision_alone_is_up_to_the_files_on_disk(folder: Path) -> None:
     assert reported(folder, "main...topic") == ([PRICE], 1)
 
 
-def test_both_names_of_a_rename_and_what_is_gone(folder: Path) -> None:
+def test_both_names_of_a_rename_and_what_was_removed(folder: Path) -> None:
     sh(folder, "mv", PRICE, "src/shop/core/prices.py")
     sh(folder, "rm", "-q", "src/shop/web/page.py")
     commit(folder, "moved")
@@ -83,14 +83,14 @@ def test_problems_and_accepted_ones_are_narrowed_too(folder: Path) -> None:
     verdict, _ = run_check(ws, "HEAD")
     assert verdict is not None and len(verdict.problems) == 1
     assert not verdict.in_files(changed_range(ws, "main...HEAD").paths)[0].clean
-    kept, others = verdict.in_files(changed_range(ws, "HEAD...HEAD").paths)
-    assert kept.clean and others == 2
+    stored, others = verdict.in_files(changed_range(ws, "HEAD...HEAD").paths)
+    assert stored.clean and others == 2
 
 
 @pytest.mark.parametrize(
     "text", ["nowhere", "nowhere...HEAD", "HEAD...nowhere", "--all...HEAD", "a..b..c", "HEAD....HEAD"]
 )
-def test_bad_revisions_are_wrong_use(folder: Path, text: str) -> None:
+def test_bad_revisions_are_usage_errors(folder: Path, text: str) -> None:
     with pytest.raises(UsageProblem, match="is not a commit"):
         changed_range(opened(folder), text)
 

@@ -61,11 +61,11 @@ def test_machines_see_it_and_a_range_keeps_what_it_touches(tmp_path: Path) -> No
         "contract broken: Web over core: shop.core.order -> shop.util -> shop.web.page (.kl/architecture.yaml:2)"
     )
     for touched, left in (("src/shop/util.py", 0), (ORDER, 0), ("src/shop/web/page.py", 1)):
-        kept, others = found.in_files({touched})
-        assert (others, kept.clean) == (left, bool(left))
+        stored, others = found.in_files({touched})
+        assert (others, stored.clean) == (left, bool(left))
     write(folder, {"src/shop/__init__.py": "def f(:\n"})
-    kept, others = judged(folder).in_files({"elsewhere.py"})
-    assert not kept.clean and others == 0, "contracts that could not be judged do not pass"
+    stored, others = judged(folder).in_files({"elsewhere.py"})
+    assert not stored.clean and others == 0, "contracts that could not be judged do not pass"
 
 
 def contract(sort: str, **options: Any) -> str:
@@ -137,7 +137,7 @@ def test_an_exhaustive_contract_names_what_it_does_not_list(tmp_path: Path) -> N
     assert one.message == "shop.new is not listed as a layer, and the contract is exhaustive"
 
 
-def test_everything_import_linter_refuses_is_said_at_once_with_its_line(tmp_path: Path) -> None:
+def test_everything_import_linter_refuses_is_reported_at_once_with_its_line(tmp_path: Path) -> None:
     written = """\
 contracts:
   - name: one
@@ -293,7 +293,7 @@ def test_the_child_starts_only_for_contracts_and_once_for_the_same_content(
     assert started == [1, 1]
 
 
-def test_a_child_that_takes_too_long_or_dies_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_child_that_takes_too_long_or_dies_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = shop(tmp_path / "shop", {MANIFEST: LAYERED})
     monkeypatch.setattr(contract_run, "TIMEOUT", 0.001)
     with pytest.raises(EnvironmentProblem, match="did not finish within"):
@@ -343,7 +343,7 @@ def test_what_git_does_not_have_is_named_and_paths_that_lead_out_are_not_written
     assert export_name(entries) == export_name(entries[::-1]) != export_name(entries[1:])
 
 
-def test_a_cache_that_cannot_be_written_is_said(tmp_path: Path) -> None:
+def test_a_cache_that_cannot_be_written_is_reported(tmp_path: Path) -> None:
     seen = load_content(opened(shop(tmp_path / "shop")))
     (tmp_path / "cache").write_text("a file")
     with pytest.raises(EnvironmentProblem, match="can't write a copy of the source"):

@@ -94,7 +94,7 @@ def test_the_next_free_number() -> None:
     assert next_decision_id({"ADR-9999"}) == "ADR-10000"
 
 
-def test_a_file_name_is_plain_and_says_which_record_it_is() -> None:
+def test_a_file_name_is_plain_and_states_which_record_it_is() -> None:
     assert decision_file_name("ADR-0007", "shop.core", "Wéb/x") == "ADR-0007-shop-core-may-import-w-b-x.md"
     name = decision_file_name("ADR-0007", "../../etc", "x" * 300)
     assert re.fullmatch(r"[A-Za-z0-9.-]+", name) and len(name) < 100 and record_id(name) == "ADR-0007"

@@ -1,6 +1,6 @@
 """An exception inserted into a manifest: reads as before and one more, and every other byte is as it was.
 
-What may stand in an exception; what may not is refused with the nearest right thing.
+What may be in an exception; what may not is refused with the nearest right item.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def unplaced(manifest: Manifest) -> Manifest:
 
 
 def inserted(data: bytes, one: Allowance = ONE) -> str:
-    """What was inserted; everything else is held here."""
+    """What was inserted; everything else is compared here."""
     found = insert_exception("m", data, one)
     assert found is not None
     after, line = found
@@ -115,10 +115,10 @@ def test_most_of_these_manifests_are_valid_or_the_test_above_is_empty(data: byte
     try:
         read_manifest("m", data)
     except ManifestProblems as wrong:
-        said = str(wrong)
-        assert "\n...\n" in data.decode().replace("\r\n", "\n").replace("\r", "\n") or "given twice" in said, (
+        printed = str(wrong)
+        assert "\n...\n" in data.decode().replace("\r\n", "\n").replace("\r", "\n") or "given twice" in printed, (
             data,
-            said,
+            printed,
         )
 
 

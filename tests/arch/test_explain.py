@@ -1,4 +1,4 @@
-"""Explaining: a file, a module, a layer, each from a real repository; and names that nothing bears."""
+"""Explaining: a file, a module, a layer, each from a real repository; and names that nothing has."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return shop(tmp_path_factory.mktemp("explain") / "shop", MORE)
 
 
-def told(folder: Path, what: str, *paths: str) -> dict[str, Any]:
+def reported(folder: Path, what: str, *paths: str) -> dict[str, Any]:
     seen, _ = check_worktree(opened(folder))
     assert seen is not None
     return explanation(seen, what, list(paths or (what,)))
 
 
 def test_a_file(folder: Path) -> None:
-    found = told(folder, ORDER)
+    found = reported(folder, ORDER)
     assert (found["kind"], found["module"], found["root"], found["rule"]) == (
         "file",
         "shop.core.order",
@@ -55,28 +55,28 @@ def test_a_file(folder: Path) -> None:
 
 
 def test_a_module_is_its_file_and_a_package_its_init(folder: Path) -> None:
-    assert told(folder, "shop.core.order", "src/shop.core.order") == told(folder, ORDER)
-    assert told(folder, "src/shop/core/")["path"] == "src/shop/core/__init__.py"
+    assert reported(folder, "shop.core.order", "src/shop.core.order") == reported(folder, ORDER)
+    assert reported(folder, "src/shop/core/")["path"] == "src/shop/core/__init__.py"
 
 
-def test_an_excepted_import_says_until_when(folder: Path) -> None:
-    (row,) = told(folder, "shop.core.cart")["imports"]
+def test_an_excepted_import_states_until_when(folder: Path) -> None:
+    (row,) = reported(folder, "shop.core.cart")["imports"]
     assert row["decided"] == f"excepted until 2100-01-31 ({MANIFEST}:10)"
 
 
 def test_files_of_one_name(folder: Path) -> None:
-    found = told(folder, "tests/a/conftest.py")
+    found = reported(folder, "tests/a/conftest.py")
     assert (found["module"], found["same_name"]) == ("conftest@tests/a/conftest.py", ["tests/b/conftest.py"])
-    assert told(folder, "conftest")["others"] == ["tests/b/conftest.py"]
+    assert reported(folder, "conftest")["others"] == ["tests/b/conftest.py"]
 
 
 def test_a_layer(folder: Path) -> None:
-    found = told(folder, "core")
+    found = reported(folder, "core")
     assert (found["kind"], found["files"], found["may_depend_on"]) == ("layer", 3, [])
     assert found["paths"] == [{"path": "src/shop/core/", "files": 3}]
     assert found["used_by"] == [{"layer": "web", "imports": 2, "allowed": True}]
     assert [row["decided"][:8] for row in found["broken"]] == ["excepted", "forbidde"]
-    web = told(folder, "web")
+    web = reported(folder, "web")
     assert web["may_depend_on"] == [{"layer": "core", "imports": 2}]
     assert web["paths"] == [{"path": "src/shop/web/", "files": 3}, {"path": "./", "files": 4}]
 
@@ -90,14 +90,14 @@ def test_a_layer(folder: Path) -> None:
         ("zzzz", "kl arch show"),
     ],
 )
-def test_a_name_that_nothing_bears(folder: Path, what: str, near: str) -> None:
+def test_a_name_that_nothing_has(folder: Path, what: str, near: str) -> None:
     with pytest.raises(UsageProblem, match="no such file, module or layer") as refused:
-        told(folder, what)
+        reported(folder, what)
     assert near in str(refused.value)
 
 
 def test_the_text_of_a_file(folder: Path) -> None:
-    assert explanation_lines(told(folder, ORDER)) == [
+    assert explanation_lines(reported(folder, ORDER)) == [
         ORDER,
         "  module   shop.core.order",
         "           it is in a package: the name starts with the outermost folder that has an __init__.py",
@@ -115,7 +115,7 @@ def test_the_text_of_a_file(folder: Path) -> None:
 
 
 def test_the_text_of_a_layer(folder: Path) -> None:
-    assert explanation_lines(told(folder, "core")) == [
+    assert explanation_lines(reported(folder, "core")) == [
         "layer core    .kl/architecture.yaml:5  (ADR-0004)",
         "  path     src/shop/core/  3 files",
         "  may depend on: (nothing)",

@@ -4,7 +4,7 @@ Annotations on GitHub: escaped so that the runner reads back what was meant; nin
 
 GitLab's Code Quality report: the keys that GitLab reads, one fingerprint for each finding.
 
-SARIF as code scanning takes it: held against the published schema, as far as kl writes it.
+SARIF as code scanning takes it: compared with the published schema, as far as kl writes it.
 
 The flowchart: counted arrows, violations dashed and red, and no text that Mermaid could take for its own.
 """
@@ -29,7 +29,7 @@ from kl_hooks.model.manifest import Layer, Manifest
 from tests.arch.verdicts import TEXTS, UNREAD, VERDICTS, broken, verdict
 
 
-def test_what_blocks_comes_first_and_what_is_accepted_says_so() -> None:
+def test_what_blocks_comes_first_and_what_is_accepted_reports_it() -> None:
     found = findings(verdict(broken(), accepted=(broken("c/price.py"),), problems=(UNREAD,)))
     assert [(one.path, one.line, one.column, one.accepted) for one in found] == [
         ("c/bad.py", 14, 9, False), ("c/order.py", 3, 0, False), ("c/price.py", 3, 0, True),
@@ -38,7 +38,7 @@ def test_what_blocks_comes_first_and_what_is_accepted_says_so() -> None:
     assert found[1].fingerprint == broken(line=99).fingerprint
 
 
-def test_a_rule_says_where_it_stands_what_is_allowed_and_why() -> None:
+def test_a_rule_states_where_it_is_what_is_allowed_and_why() -> None:
     (one,) = findings(verdict(replace(broken(), allowed=("util",))))
     assert one.rule.title == "core must not import web"
     for part in (

@@ -1,8 +1,8 @@
 """The statement behind each import, and what it costs to find those of one file.
 
-The survey that is kept ready says what one from nothing says, whatever happened in between.
+The survey that is cached states what one from nothing states, whatever happened in between.
 
-What is kept of changed files is that of their content, and nothing odd is taken for it.
+What is stored of changed files is that of their content, and nothing odd is taken for it.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ ONE_LINE, MANY_LINES = f"import {', '.join(PAGES)}\n", "".join(f"import {page} a
 
 
 class Counted(list[Any]):
-    """A list that knows how often somebody went through it."""
+    """A list that knows how often somebody iterated over it."""
 
     times = 0
 
@@ -61,10 +61,10 @@ def test_the_statements_of_a_file_are_found_in_one_walk(
         import_survey, "file_links", lambda path, some, known: asked.append(len(some)) or true(path, some, known)
     )
     monkeypatch.setattr(Counted, "times", 0)
-    said = [counted.statement(link) for link in links]
+    printed = [counted.statement(link) for link in links]
     targets = [link.target.partition(":")[2] for link in links]
     assert sorted(targets) == sorted(PAGES)
-    assert all(target in one.replace(",", " ").split() for target, one in zip(targets, said, strict=True))
+    assert all(target in one.replace(",", " ").split() for target, one in zip(targets, printed, strict=True))
     assert Counted.times == 1
     assert sum(asked) <= len(PAGES)
 
@@ -106,7 +106,7 @@ def test_who_imports_some_modules(ws: Workspace, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("few", [0, 2])
 @pytest.mark.parametrize("seed", range(8))
-def test_kept_or_not_it_is_the_same(
+def test_cached_or_not_it_is_the_same(
     ws: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int, few: int
 ) -> None:
     monkeypatch.setattr(import_survey, "MAX_REREAD", few)
@@ -116,10 +116,10 @@ def test_kept_or_not_it_is_the_same(
         write(tmp_path / "repo", {".kl/config.yaml": "version: 1\n"})
         assert ws.initialized
         expected = anew(ws)
-        kept = import_survey.load_index(
+        stored = import_survey.load_index(
             ws.state.cache, import_survey.cache_key(ws.root, [s.version for s in scanners_of(ws.plugins)])
         )
-        used += kept is not None
+        used += stored is not None
         found = import_survey.survey_imports(ws, load_content(ws))
         assert dict(found.modules) == expected.modules, story
         plain = {path: flat for path, flat in found.index.links.items() if flat}
@@ -149,7 +149,7 @@ def test_only_what_changed_is_read(ws: Workspace, tmp_path: Path, monkeypatch: p
     assert read == ["a.py"], "a content is read once, not at every check"
 
 
-def kept_key(ws: Workspace) -> str:
+def stored_key(ws: Workspace) -> str:
     return import_survey.cache_key(ws.root, [s.version for s in scanners_of(ws.plugins)])
 
 
@@ -172,11 +172,11 @@ BROKEN = [
 @pytest.mark.parametrize("number", range(len(BROKEN)))
 def test_what_is_not_whole_is_made_anew(ws: Workspace, number: int) -> None:
     before = seen(ws)
-    kept = import_survey.load_index(ws.state.cache, kept_key(ws))
-    assert kept is not None
-    BROKEN[number](kept)
-    import_survey.save_index(ws.state.cache, kept_key(ws), kept)
-    assert import_survey.load_index(ws.state.cache, kept_key(ws)) is None
+    stored = import_survey.load_index(ws.state.cache, stored_key(ws))
+    assert stored is not None
+    BROKEN[number](stored)
+    import_survey.save_index(ws.state.cache, stored_key(ws), stored)
+    assert import_survey.load_index(ws.state.cache, stored_key(ws)) is None
     assert seen(ws) == before
 
 
@@ -198,9 +198,9 @@ KEY = "a" * 64
 class Reader:
     """Gives the same facts for every file, and remembers what it was asked for; `gone` can't be had."""
 
-    def __init__(self, *gone: str) -> None:
+    def __init__(self, *removed: str) -> None:
         self.asked: list[list[str]] = []
-        self.gone = gone
+        self.gone = removed
 
     def __call__(self, entries: Sequence[FileEntry]) -> Mapping[str, Any]:
         self.asked.append([entry.path for entry in entries])

@@ -1,4 +1,4 @@
-"""import-linter's own configuration in our words: both of its forms, what is left out, what may become layers.
+"""import-linter's own configuration in our words: both of its forms, what is omitted, what may become layers.
 
 A set-up of tach as layers: for each rule of tach the verdict that tach 0.35.3 itself gave on the same files.
 """
@@ -94,7 +94,7 @@ EXPECTED = [
 
 
 @pytest.mark.parametrize(("name", "text"), [("setup.cfg", INI), (".importlinter", INI), ("pyproject.toml", TOML)])
-def test_both_forms_say_the_same_and_come_back_from_the_text(name: str, text: str) -> None:
+def test_both_forms_state_the_same_and_come_back_from_the_text(name: str, text: str) -> None:
     found = read(name, text)
     assert rules(found) == EXPECTED
     again = read_manifest(MANIFEST, manifest_text(found).encode())
@@ -115,7 +115,7 @@ def test_files_without_a_set_up_and_files_that_cannot_be_read() -> None:
             read_importlinter(name, text)
 
 
-def test_what_is_not_import_linter_s_own_is_left_out_and_said() -> None:
+def test_what_is_not_import_linter_s_own_is_omitted_and_reported() -> None:
     more = 'contract_types = ["mine: pkg.contracts.Mine"]\nodd = 1\n'
     text = TOML.replace("root_packages", more + "root_packages").replace('type = "protected"', 'type = "mine"')
     found = read("pyproject.toml", text.replace('"warn"', '"warn"\nstrange = 2'))
@@ -276,7 +276,7 @@ def test_the_verdict_is_that_of_tach(config: str, files: Mapping[str, str], expe
     assert judged(config, files) == expected
 
 
-def test_what_layers_cannot_say_is_listed() -> None:
+def test_what_layers_cannot_state_is_listed() -> None:
     config = (
         'exclude = ["tests"]\nforbid_circular_dependencies = true\ninterfaces = [{expose = ["x"], from = ["pk.a"]}]\n'
         + ROOTS + 'layers = [{name = "top", closed = true}]\nexact = true\n'

@@ -141,7 +141,7 @@ def test_violations_come_in_the_order_of_file_and_line() -> None:
     ]  # fmt: skip
 
 
-def test_an_exception_holds_through_its_last_day() -> None:
+def test_an_exception_applies_through_its_last_day() -> None:
     rules = manifest("exceptions: [{from: shop.domain.order, to: shop.api.http, until: 2027-01-31}]\n")
     assert violations(rules, [BREAKING], MODULES, today="2027-01-31") == []
     (found,) = violations(rules, [BREAKING], MODULES, today="2027-02-01")
@@ -170,12 +170,12 @@ def test_an_exception_needs_both_ends_and_an_expired_one_both_days() -> None:
 
 
 def test_files_are_read_for_the_places_that_are_asked_for_alone() -> None:
-    def way_out(*closely: tuple[str, int]) -> str:
+    def fix(*closely: tuple[str, int]) -> str:
         (found,) = violations(manifest(), [BREAKING], MODULES, Seen(), closely=closely)
         return found.suggested_fix
 
-    assert "place()" in way_out(("src/shop/domain/order.py", 3))
-    assert "place()" not in way_out(("src/shop/domain/order.py", 4)) and "place()" not in way_out()
+    assert "place()" in fix(("src/shop/domain/order.py", 3))
+    assert "place()" not in fix(("src/shop/domain/order.py", 4)) and "place()" not in fix()
 
 
 def test_chains_are_violations_where_they_are_forbidden_and_only_there() -> None:
@@ -185,7 +185,7 @@ def test_chains_are_violations_where_they_are_forbidden_and_only_there() -> None
     assert (found.path, found.line, found.target_layer) == ("src/shop/domain/order.py", 5, "api")
 
 
-def test_a_way_out_through_a_module_that_may() -> None:
+def test_a_suggested_fix_through_a_module_that_may() -> None:
     legal = link("shop.ports", "shop.api.http", 1)
     (found,) = violations(manifest(), [BREAKING, legal], MODULES)
     assert found.suggested_fix == "get it through shop.ports (ports), which may import shop.api.http"
@@ -215,14 +215,14 @@ LEGAL = link("shop.ports", "shop.api.http", 1)
     ],
 )
 @pytest.mark.parametrize("more", ["", "type_checking_imports: enforce\n"])
-def test_no_way_out_leads_through_a_module_that_has_it_not_or_imports_the_importer(
+def test_no_suggested_fix_leads_through_a_module_that_has_it_not_or_imports_the_importer(
     links: list[Link], more: str
 ) -> None:
     found = [one for one in violations(manifest(more), [BREAKING, *links], MODULES) if one.line == 3]
     assert [one.suggested_fix.partition(",")[0] for one in found] == ["pass it in as an argument"]
 
 
-def test_a_way_out_through_a_module_that_is_imported_with_others_or_for_type_checkers() -> None:
+def test_a_suggested_fix_through_a_module_that_is_imported_with_others_or_for_type_checkers() -> None:
     others = [
         link("shop", "shop.domain.order"),  # runs before the importer, whatever that imports
         link("shop.domain.price", "shop.domain.order"),
@@ -232,7 +232,7 @@ def test_a_way_out_through_a_module_that_is_imported_with_others_or_for_type_che
     assert found.suggested_fix.startswith("get it through shop.ports")
 
 
-def test_a_program_of_a_package_is_no_way_out() -> None:
+def test_a_program_of_a_package_is_no_suggested_fix() -> None:
     modules = {**MODULES, "src/shop/ports/__main__.py": "shop.ports.__main__"}
     rules = read_manifest(MANIFEST, LAYERS.replace("src/shop/ports.py", "src/shop/ports/").encode())
     legal = Link(
@@ -242,7 +242,7 @@ def test_a_program_of_a_package_is_no_way_out() -> None:
     assert found.suggested_fix.startswith("pass it in")
 
 
-def test_where_chains_are_forbidden_no_way_out_makes_one() -> None:
+def test_where_chains_are_forbidden_no_suggested_fix_makes_one() -> None:
     (found,) = violations(manifest("indirect: forbid\n"), [BREAKING, LEGAL], MODULES)
     assert found.suggested_fix.startswith("pass it in")
 
@@ -253,7 +253,7 @@ def test_where_too_many_modules_would_be_followed_none_is_named(monkeypatch: pyt
     assert found.suggested_fix.startswith("pass it in")
 
 
-def test_a_way_out_for_annotations_only_where_such_imports_are_ignored() -> None:
+def test_a_suggested_fix_for_annotations_only_where_such_imports_are_ignored() -> None:
     noted = link("shop.domain.order", "shop.api.http", 9)
     (found,) = violations(manifest(), [noted], MODULES, Seen())
     assert found.suggested_fix.startswith("only annotations use it here: move it under `if TYPE_CHECKING:`")
@@ -261,18 +261,18 @@ def test_a_way_out_for_annotations_only_where_such_imports_are_ignored() -> None
     assert found.suggested_fix.startswith("pass it in")
 
 
-def test_a_way_out_for_what_nothing_uses() -> None:
+def test_a_suggested_fix_for_what_nothing_uses() -> None:
     (found,) = violations(manifest(), [link("shop.domain.order", "shop.api.http", 8)], MODULES, Seen())
     assert found.suggested_fix == "nothing uses it here: drop it, as kl arch fix does where that is safe"
 
 
-def test_a_way_out_through_an_argument_names_who_takes_one_already() -> None:
+def test_a_suggested_fix_through_an_argument_names_who_takes_one_already() -> None:
     (found,) = violations(manifest(), [BREAKING], MODULES, Seen())
     expected = "; 2 other domain functions already take one (price.py:1, price.py:5)"
     assert found.suggested_fix == "pass the user in as an argument of place() (order.py:6)" + expected
 
 
-def test_a_way_out_without_such_a_module() -> None:
+def test_a_suggested_fix_without_such_a_module() -> None:
     (found,) = violations(manifest(), [BREAKING], MODULES)
     expected = "pass it in as an argument, or move what is needed of shop.api.http into domain or ports"
     assert found.suggested_fix == expected
@@ -373,7 +373,7 @@ def test_a_forbidden_import_is_no_part_of_a_chain_excepted_or_not() -> None:
     assert violations(excepted, [*links, chain_link("mid.e", "mid.b")], CHAIN_MODULES) == []
 
 
-def test_modules_of_no_layer_stand_in_chains_and_type_checking_does_not() -> None:
+def test_modules_of_no_layer_are_in_chains_and_type_checking_does_not() -> None:
     (found,) = forbidden_chains(
         chain_manifest(), [chain_link("low.a", "free"), chain_link("free", "top.c")], CHAIN_MODULES
     )
@@ -394,7 +394,7 @@ ALLOWED = st.fixed_dictionaries({name: st.sets(st.sampled_from("pqrs")) for name
 
 
 @given(EDGES, ALLOWED, st.randoms(use_true_random=False))
-def test_it_is_as_short_as_networkx_says(
+def test_it_is_as_short_as_networkx_states(
     edges: set[tuple[str, str]], allowed: dict[str, set[str]], chance: object
 ) -> None:
     layers = tuple(Layer(n, (f"{n}/",), tuple(sorted(allowed[n])), 1) for n in "pqrs")

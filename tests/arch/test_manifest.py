@@ -38,7 +38,7 @@ contracts: []
 """
 
 
-def said(text: str) -> list[str]:
+def printed(text: str) -> list[str]:
     with pytest.raises(ManifestProblems) as caught:
         read_manifest("architecture.yaml", text.encode())
     assert caught.value.exit_code == 2
@@ -59,7 +59,7 @@ def test_the_example_of_the_design() -> None:
     )
 
 
-def test_pascal_case_keys_say_the_same() -> None:
+def test_pascal_case_keys_state_the_same() -> None:
     text = GOOD
     for small, pascal in (
         ("version", "Version"), ("layers", "Layers"), ("name", "Name"), ("paths", "Paths"), ("decision", "Decision"),
@@ -85,13 +85,13 @@ layers:
   - name: api
     paths: [src/web/]
 """
-    assert said(text) == [
+    assert printed(text) == [
         'architecture.yaml:6:21: layer "domain" may depend on "infar", which is not a layer. '
         'Layers: api, domain, infra. Did you mean "infra"?',
         'architecture.yaml:7:5: unknown key "may_depends_on" in layer "domain". Did you mean "may_depend_on"?',
         'architecture.yaml:10:11: layer "api" is defined twice (first at line 2).',
     ]
-    assert said("layers:\n  - name: a\n\tpaths: [x]\n") == ["architecture.yaml:3:1: found a tab; YAML needs spaces."]
+    assert printed("layers:\n  - name: a\n\tpaths: [x]\n") == ["architecture.yaml:3:1: found a tab; YAML needs spaces."]
 
 
 @pytest.mark.parametrize(
@@ -160,10 +160,10 @@ layers:
     ],
 )  # fmt: skip
 def test_each_mistake_has_its_message(text: str, expected: str) -> None:
-    assert said(text) == expected.split("\n")
+    assert printed(text) == expected.split("\n")
 
 
-def test_what_may_depend_on_is_left_out_nothing_is_allowed() -> None:
+def test_what_may_depend_on_is_omitted_nothing_is_allowed() -> None:
     (layer,) = read_manifest(MANIFEST, b"layers:\n- name: a\n  paths: [x]\n").layers
     assert layer.may_depend_on == () and layer.line == 2
 
@@ -192,14 +192,14 @@ def test_the_compiled_form_comes_back_whole(tmp_path: Path) -> None:
 def test_a_compiled_form_that_is_not_ours_is_not_used(tmp_path: Path, change: dict[str, object]) -> None:
     manifest = load_manifest(tmp_path / "cache", MANIFEST, GOOD.encode())
     (entry,) = (tmp_path / "cache" / "compiled").iterdir()
-    held = json.loads(entry.read_text())
-    held["plain"].update(change)
-    entry.write_text(json.dumps(held))
+    locked = json.loads(entry.read_text())
+    locked["plain"].update(change)
+    entry.write_text(json.dumps(locked))
     assert load_manifest(tmp_path / "cache", MANIFEST, GOOD.encode()) == manifest
 
 
-def test_everything_wrong_in_a_layer_without_a_name_is_said_too() -> None:
-    assert said("layers: [{name: [a], paths: [/x, ..], may_depend_on: [[b]], decision: {a: b}}]")[:3] == [
+def test_everything_wrong_in_a_layer_without_a_name_is_reported_too() -> None:
+    assert printed("layers: [{name: [a], paths: [/x, ..], may_depend_on: [[b]], decision: {a: b}}]")[:3] == [
         'architecture.yaml:1:17: "name" must be text, not a list.',
         'architecture.yaml:1:30: path "/x" of layer "" is absolute; write it from the top of the repository.',
         'architecture.yaml:1:34: path ".." of layer "" leads out of the repository (..).',
@@ -208,12 +208,12 @@ def test_everything_wrong_in_a_layer_without_a_name_is_said_too() -> None:
 
 def test_a_layer_that_is_there_twice_is_looked_at_all_the_same() -> None:
     text = "layers:\n- {name: a, paths: [x]}\n- {name: a, paths: [/y], may_depend_on: belwo}\n"
-    assert [line.partition(": ")[0] for line in said(text)] == [
+    assert [line.partition(": ")[0] for line in printed(text)] == [
         "architecture.yaml:3:10", "architecture.yaml:3:21", "architecture.yaml:3:41",
     ]  # fmt: skip
 
 
-def test_what_a_manifest_says_begins_no_line_of_a_message() -> None:
+def test_what_a_manifest_states_begins_no_line_of_a_message() -> None:
     """Lines that begin with `::` are orders to whoever runs a job on GitHub."""
     forged = '"a\\n::add-mask::x\\r\\e[31m"'
     text = f'layers:\n- {{name: {forged}, paths: [x], may_depend_on: [{forged}, {forged[:-1]}2"]}}\n{forged}: 1\n'
@@ -241,7 +241,7 @@ def test_a_bom_is_no_mistake_and_numbers_and_days_stay_text() -> None:
     ]  # fmt: skip
 
 
-def test_contracts_need_no_layers_and_both_key_styles_say_the_same() -> None:
+def test_contracts_need_no_layers_and_both_key_styles_state_the_same() -> None:
     small = """\
 contracts:
   - name: c

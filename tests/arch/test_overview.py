@@ -69,7 +69,7 @@ def test_the_picture_in_ascii() -> None:
     ]
 
 
-def test_with_boxes_it_says_the_same() -> None:
+def test_with_boxes_it_states_the_same() -> None:
     signs = {"┌": "+", "┐": "+", "└": "+", "┘": "+", "├": "+", "┤": "+", "─x▶": "-x>", "─e▶": "-e>", "──▶": "-->",
              "··▷": "..>", "─": "-", "│": "|", "…": "..."}  # fmt: skip
     lines = "\n".join(drawn(box=True))

@@ -1,4 +1,4 @@
-"""Proposals: green on the code they were made from, read back as they were meant, doubts said."""
+"""Proposals: green on the code they were made from, read back as they were meant, doubts reported."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_layers_from_the_bottom_up_by_what_is_used() -> None:
     assert made.doubts == {}
 
 
-def test_parts_that_import_each_other_are_one_layer_and_it_says_why() -> None:
+def test_parts_that_import_each_other_are_one_layer_and_it_states_why() -> None:
     made = shop(("infra.db", "core.order"), ("core.order", "infra.db"), ("cli", "infra.db"), exact=True)
     assert [layer.name for layer in made.layers] == ["core-infra", "shop", "cli"]
     assert any(
@@ -69,7 +69,7 @@ def test_parts_that_import_each_other_stay_apart_in_the_order_that_costs_least()
     assert "# 1 import of today contradicts this order: it is accepted in .kl/baseline.json" in text
 
 
-def test_scripts_and_test_trees_are_left_out_and_nested_tests_stand_above_all() -> None:
+def test_scripts_and_test_trees_are_omitted_and_nested_tests_are_above_all() -> None:
     modules = {
         "p/__init__.py": "p", "p/a/__init__.py": "p.a", "p/a/x.py": "p.a.x", "p/b/x.py": "p.b.x", "t/help.py": "t.help",
         **{f"t/unit/test_{n}.py": f"t.unit.test_{n}" for n in range(4)},
@@ -96,7 +96,7 @@ def test_a_package_that_reexports_does_not_make_one_lump() -> None:
     assert "# In no layer: src/shop/__init__.py" in proposal_text(made)
 
 
-def test_imports_for_type_checking_make_no_circle() -> None:
+def test_imports_for_type_checking_make_no_cycle() -> None:
     links = [
         link(SHOP, "shop.infra.db", "shop.core.order"),
         link(SHOP, "shop.core.order", "shop.infra.db", 2, "type-checking import"),

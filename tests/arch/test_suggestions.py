@@ -1,4 +1,4 @@
-"""Ways out are the same whether few modules are asked for one by one or all imports were put in order.
+"""Suggested fixes are the same whether few modules are asked for one by one or all imports were put in order.
 
 Who takes an argument already: counted where all were looked at, and no more looked at than one sentence needs.
 """
@@ -32,7 +32,7 @@ BRIDGED = "get it through shop.ports.{n} (ports), which may import shop.web.w{n}
 FEW = 3
 
 
-def ways_out(folder: Path) -> list[str]:
+def suggested_fixes(folder: Path) -> list[str]:
     verdict, _ = run_check(opened(folder))
     assert verdict is not None
     return [one.suggested_fix for one in verdict.violations]
@@ -43,7 +43,7 @@ def drifted(folder: Path) -> Path:
     web = {f"src/shop/web/w{n}.py": "x = 1\n" for n in range(FEW)}
     ports = {f"src/shop/ports/{n}.py": f"from shop.web import w{n}\n" for n in "012"}
     shop(folder, {**web, "src/shop/ports/__init__.py": "", **ports, MANIFEST: RULES, ".kl/config.yaml": "version: 1\n"})
-    assert ways_out(folder) == []
+    assert suggested_fixes(folder) == []
     write(folder, {ORDER: "".join(f"from shop.web import w{n}\nw{n}.x()\n" for n in range(FEW))})
     return folder
 
@@ -52,7 +52,7 @@ def drifted(folder: Path) -> Path:
 def test_the_way_through_another_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, looks: int) -> None:
     monkeypatch.setattr(suggestions, "_MOST_LOOKS", looks)
     folder = drifted(tmp_path / "shop")
-    assert ways_out(folder) == [BRIDGED.format(n=n) for n in range(FEW)]
+    assert suggested_fixes(folder) == [BRIDGED.format(n=n) for n in range(FEW)]
 
 
 def test_of_few_modules_only_their_own_imports_are_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -64,7 +64,7 @@ def test_of_few_modules_only_their_own_imports_are_looked_at(tmp_path: Path, mon
     monkeypatch.setattr(
         import_survey.ImportIndex, "into", lambda self, names: asked.append(set(names)) or into(self, names)
     )
-    assert ways_out(folder) == [BRIDGED.format(n=n) for n in range(FEW)]
+    assert suggested_fixes(folder) == [BRIDGED.format(n=n) for n in range(FEW)]
     assert asked == [one for n in range(FEW) for one in ({f"shop.web.w{n}"}, {f"shop.ports.{n}"})]
 
 
@@ -77,7 +77,7 @@ def test_no_way_leads_through_a_module_that_comes_back(tmp_path: Path, link: str
     write(
         folder, {"src/shop/ports/b.py": "from shop.ports import c\n", "src/shop/ports/c.py": "import shop.core.order\n"}
     )
-    found = ways_out(folder)
+    found = suggested_fixes(folder)
     assert [way for way in found if "through shop.ports" in way] == [BRIDGED.format(n=n) for n in (1, 2)]
 
 
@@ -119,7 +119,7 @@ TAKING = "def {name}(page: str) -> str:\n    return page\n"
 CORE = "src/shop/core/"
 
 
-def way_out(folder: Path, source: str = WORKTREE) -> str:
+def fix(folder: Path, source: str = WORKTREE) -> str:
     verdict, _ = run_check(opened(folder), source)
     assert verdict is not None
     (found,) = verdict.violations
@@ -131,19 +131,19 @@ def test_they_are_those_of_the_content_that_is_judged(tmp_path: Path) -> None:
     write(folder, {ORDER: USING, f"{CORE}a.py": TAKING.format(name="a"), f"{CORE}b.py": TAKING.format(name="b")})
     sh(folder, "add", "-A")
     write(folder, {f"{CORE}a.py": "\n\n" + TAKING.format(name="a"), f"{CORE}b.py": "x = 1\n"})
-    said = "pass the page in as an argument of total() (order.py:4); "
-    assert way_out(folder) == f"{said}1 other core function already takes one (a.py:3)"
-    assert way_out(folder, STAGED) == f"{said}2 other core functions already take one (a.py:1, b.py:1)"
+    printed = "pass the page in as an argument of total() (order.py:4); "
+    assert fix(folder) == f"{printed}1 other core function already takes one (a.py:3)"
+    assert fix(folder, STAGED) == f"{printed}2 other core functions already take one (a.py:1, b.py:1)"
 
 
-def test_where_too_much_would_be_parsed_no_number_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_too_much_would_be_parsed_no_number_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(suggestions, "_MOST_PARSED", 50)
     folder = shop(tmp_path / "shop")
     write(folder, {ORDER: USING, f"{CORE}a.py": TAKING.format(name="a"), f"{CORE}b.py": TAKING.format(name="b")})
-    said = "pass the page in as an argument of total() (order.py:4)"
-    assert way_out(folder) == f"{said}; other core functions already take one (a.py:1, ...)"
+    printed = "pass the page in as an argument of total() (order.py:4)"
+    assert fix(folder) == f"{printed}; other core functions already take one (a.py:1, ...)"
     monkeypatch.setattr(suggestions, "_MOST_PARSED", 10)
-    assert way_out(folder) == said
+    assert fix(folder) == printed
 
 
 def test_only_the_file_itself_and_files_with_examples_are_parsed(
@@ -158,7 +158,7 @@ def test_only_the_file_itself_and_files_with_examples_are_parsed(
     compiled = ast.parse
     monkeypatch.setattr(ast, "parse", lambda content, *args: seen.append(content) or compiled(content, *args))
     write(folder, {ORDER: USING})
-    assert way_out(folder).endswith("1 other core function already takes one (a.py:1)")
+    assert fix(folder).endswith("1 other core function already takes one (a.py:1)")
     assert seen == [USING.encode(), TAKING.format(name="a").encode()]
 
 
@@ -166,4 +166,4 @@ def test_a_large_layer_is_not_read(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     folder = shop(tmp_path / "shop")
     write(folder, {ORDER: USING, f"{CORE}a.py": TAKING.format(name="a")})
     monkeypatch.setattr(suggestions, "_MOST_FILES", 2)
-    assert way_out(folder) == "pass the page in as an argument of total() (order.py:4)"
+    assert fix(folder) == "pass the page in as an argument of total() (order.py:4)"

@@ -1,4 +1,4 @@
-"""Violations as things that can be searched: there while they are there, with the receipt that found them."""
+"""Violations as items that can be searched: there while they are there, with the receipt that found them."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ def test_found_by_its_words_with_the_receipt_that_found_it(tmp_path: Path) -> No
     assert (hit.id, hit.kind, hit.path, hit.line) == (
         f"violation:{verdict.violations[0].id}", "violation", ORDER, 2,
     )  # fmt: skip
-    said, _, receipt = hit.title.partition("   receipt ")
-    assert said == "core must not import web: shop.core.order imports shop.web.page"
+    printed, _, receipt = hit.title.partition("   receipt ")
+    assert printed == "core must not import web: shop.core.order imports shop.web.page"
     with ws.store.reading("graph") as db:
         assert db is not None
         for words in (["order"], ["web"], ["violation"], [hit.id.partition(":")[2]], [receipt]):
@@ -46,7 +46,7 @@ def test_found_by_its_words_with_the_receipt_that_found_it(tmp_path: Path) -> No
 
 
 @pytest.mark.requirement("A50")
-def test_it_keeps_the_receipt_that_found_it_first_and_is_gone_when_fixed(tmp_path: Path) -> None:
+def test_it_keeps_the_receipt_that_found_it_first_and_is_removed_when_fixed(tmp_path: Path) -> None:
     folder = shop(tmp_path / "shop")
     write(folder, {ORDER: DRIFT})
     ws = opened(folder)
@@ -92,7 +92,7 @@ def test_accepted_ones_are_found_too(tmp_path: Path) -> None:
     assert "(accepted in baseline)" in hit.title
 
 
-def test_names_that_no_database_holds_are_left_out(tmp_path: Path) -> None:
+def test_names_that_no_database_holds_are_omitted(tmp_path: Path) -> None:
     folder = shop(tmp_path / "shop")
     (folder / "src/shop/core/odd\udcff.py").write_text("import shop.web.page\n")
     write(folder, {ORDER: DRIFT})

@@ -26,7 +26,7 @@ def broken(path: str = "c/order.py", line: int = 3, source: str = "core", target
 
 
 def verdict(*found: Violation, accepted: tuple[Violation, ...] = (), problems: tuple[Problem, ...] = ()) -> Verdict:
-    """A verdict on the work tree."""
+    """A verdict on the working tree."""
     return Verdict(
         RULES, found, problems, (), 7, "worktree", accepted=accepted, baseline=".kl/baseline.json",
         titles={"ADR-0004": "Domain stays pure"},

@@ -1,4 +1,4 @@
-"""One set of rules for three tools: layers, rules that fit, and what each tool says is broken."""
+"""One set of rules for three tools: layers, rules that fit, and what each tool reports as broken."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_rules_that_fit_allow_what_crosses_and_nothing_else() -> None:
     assert drift_rules.allowed(edges, NAMES) == {"shop.core": [], "shop.web": ["shop.core"]}
 
 
-def test_the_three_texts_say_the_same() -> None:
+def test_the_three_texts_state_the_same() -> None:
     rules = {"shop.core": [], "shop.web": ["shop.core"]}
     ours = read_manifest("architecture.yaml", drift_rules.manifest(rules).encode())
     assert {layer.name: list(layer.may_depend_on) for layer in ours.layers} == rules
@@ -46,9 +46,9 @@ def test_the_three_texts_say_the_same() -> None:
     assert {one["path"]: one["depends_on"] for one in other["modules"]} == rules
 
 
-def test_what_import_linter_says_is_broken_is_read_from_its_words() -> None:
-    said = "shop.core is not allowed to import shop.web:\n\n-   shop.core.a -> shop.web.forms (l.3, l.9)\n"
-    assert drift_rules.broken_for_importlinter(said) == {("shop.core.a", "shop.web.forms")}
+def test_what_import_linter_states_is_broken_is_read_from_its_words() -> None:
+    printed = "shop.core is not allowed to import shop.web:\n\n-   shop.core.a -> shop.web.forms (l.3, l.9)\n"
+    assert drift_rules.broken_for_importlinter(printed) == {("shop.core.a", "shop.web.forms")}
 
 
 def test_a_difference_names_the_side_that_sees_it() -> None:

@@ -43,7 +43,7 @@ def test_the_limit_reads_what_can_be_parsed_and_no_hidden_folder(tmp_path: Path)
     assert by_ast(str(tmp_path), ["pkg"]) == 1
 
 
-def test_a_peer_that_fails_is_left_out_and_the_others_are_measured(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_peer_that_fails_is_omitted_and_the_others_are_measured(capsys: pytest.CaptureFixture[str]) -> None:
     def broken() -> Cost:
         raise Failed("no licence")
 

@@ -1,4 +1,4 @@
-"""Repositories to measure on: made of archives, brought back to what was published, and said to be missing."""
+"""Repositories to measure on: made of archives, brought back to what was published, and reported to be missing."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_what_can_not_be_downloaded_is_said_and_leaves_no_repository(cache: Path) -> None:
+def test_what_can_not_be_downloaded_is_reported_and_leaves_no_repository(cache: Path) -> None:
     with pytest.raises(NotHere, match="pip could not get Django"):
         repository("django")
     assert not (cache / "django" / ".git").exists()

@@ -32,7 +32,7 @@ def shop(repo: Checkout) -> Checkout:
 
 
 def decided(repo: Checkout, title: str, governs: str) -> str:
-    """An accepted decision whose words say nothing about what it governs."""
+    """An accepted decision whose words do not mention what it governs."""
     made = repo.kl("decision", "new", title, "--context", "c", "--decision", "d", "--governs", governs)
     assert made.returncode == 0, made.stderr
     identifier = made.stdout.split()[0]

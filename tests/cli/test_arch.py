@@ -41,7 +41,7 @@ def test_clean_is_one_line_and_exit_0(kl: Kl) -> None:
 
 
 @pytest.mark.requirement("A48", "A49")
-def test_drift_names_line_rule_decision_and_a_way_out(kl: Kl) -> None:
+def test_drift_names_line_rule_decision_and_a_suggested_fix(kl: Kl) -> None:
     write(Path.cwd(), {ORDER: DRIFT})
     code, out, _ = kl("arch", "check")
     assert code == 1
@@ -126,7 +126,7 @@ def test_warnings_are_on_stderr_and_do_not_block(kl: Kl) -> None:
     )
 
 
-def test_wrong_use(kl: Kl, tmp_path: Path) -> None:
+def test_usage_error(kl: Kl, tmp_path: Path) -> None:
     assert kl("arch", "check", "--staged", "--at", "HEAD")[0] == 2
     assert kl("arch", "check", "--at", "nowhere")[0] == 2
     (tmp_path / "plain").mkdir()

@@ -72,7 +72,7 @@ def test_layers_json_and_a_decision_that_is_there(drifted: Call) -> None:
     assert "ADR-0042-shop-core-order-may-import-web.md" in records(), "numbers of the archive are taken"
 
 
-def test_a_decision_that_is_not_there_is_said(drifted: Call) -> None:
+def test_a_decision_that_is_not_there_is_reported(drifted: Call) -> None:
     code, out, err = drifted("arch", "allow", "core", "web", *WHY, "--decision", "ADR-0900")
     assert code == 0 and "1 import excused" in out and "ADR-0900 is not in" in err
 
@@ -88,7 +88,7 @@ layers:
 
 
 @pytest.mark.parametrize(
-    ("source", "target", "said"),
+    ("source", "target", "printed"),
     [
         ("shop.core", "shop.web.page", "no import that is forbidden"),
         ("shop.web.page", "shop.core.order", "no import that is forbidden"),
@@ -96,9 +96,9 @@ layers:
         ("shop.core.order", "shop.web", "no import that is forbidden"),
     ],
 )
-def test_what_would_excuse_nothing_is_refused(drifted: Call, source: str, target: str, said: str) -> None:
+def test_what_would_excuse_nothing_is_refused(drifted: Call, source: str, target: str, printed: str) -> None:
     code, out, err = drifted("arch", "allow", source, target, *WHY)
-    assert (code, out) == (2, "") and said in err and "See: kl arch check" in err
+    assert (code, out) == (2, "") and printed in err and "See: kl arch check" in err
     assert sh(Path.cwd(), "status", "--porcelain") == "" and records() == []
 
 
@@ -113,7 +113,7 @@ def test_a_chain_is_not_excused(in_shop: Call) -> None:
 
 
 @pytest.mark.parametrize(
-    ("args", "said"),
+    ("args", "printed"),
     [
         (("core", "wbe", *WHY), 'Did you mean "web"?'), (("core", "core", *WHY), "the same"),
         (("core", "web", "--until", "soon", "--reason", "x"), "Write 30d, or YYYY-MM-DD."),
@@ -125,9 +125,9 @@ def test_a_chain_is_not_excused(in_shop: Call) -> None:
     ],
     ids=range(8),
 )  # fmt: skip
-def test_wrong_use_writes_nothing(drifted: Call, args: tuple[str, ...], said: str) -> None:
+def test_usage_error_writes_nothing(drifted: Call, args: tuple[str, ...], printed: str) -> None:
     code, out, err = drifted("arch", "allow", *args)
-    assert (code, out) == (2, "") and said in err
+    assert (code, out) == (2, "") and printed in err
     assert sh(Path.cwd(), "status", "--porcelain") == ""
 
 
@@ -178,17 +178,17 @@ def test_a_secret_in_the_reason_is_not_written(drifted: Call) -> None:
 def test_what_is_compared_and_written_is_locked_meanwhile(
     command: tuple[str, ...], drifted: Call, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    held = []
+    locked = []
 
     def watched(path: Path, data: bytes, *args: Any, **more: Any) -> None:
         handle = os.open(".kl", os.O_RDONLY)
         with pytest.raises(BlockingIOError):
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         os.close(handle)
-        held.append(path.name)
+        locked.append(path.name)
         write_atomic(path, data, *args, **more)
 
     monkeypatch.setattr("kl_hooks.arch.exceptions.write_atomic", watched)
     monkeypatch.setattr("kl_hooks.arch.baseline.write_atomic", watched)
     assert drifted("arch", *command)[0] == 0
-    assert held[-1] in ("architecture.yaml", "baseline.json")
+    assert locked[-1] in ("architecture.yaml", "baseline.json")

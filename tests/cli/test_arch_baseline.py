@@ -88,7 +88,7 @@ def test_a_renamed_file_is_called_by_its_new_name_after_the_next_clean_check(leg
     assert legacy("arch", "check")[2] == "", "said once"
 
 
-def test_what_is_fixed_leaves_at_the_next_clean_check_of_the_work_tree(
+def test_what_is_fixed_leaves_at_the_next_clean_check_of_the_working_tree(
     legacy: Call, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write(Path.cwd(), {ORDER: "x = 1\n"})
@@ -171,7 +171,7 @@ def test_prune_takes_out_and_takes_nothing_in(legacy: Call) -> None:
     assert code == 0 and out.endswith("1 taken out, 0 renamed, 0 left. Commit it.\n") and entries() == []
 
 
-def test_show_says_what_stands_where(in_shop: Call) -> None:
+def test_show_states_what_is_where(in_shop: Call) -> None:
     write(Path.cwd(), {ORDER: TWICE})
     code, out, _ = in_shop("arch", "baseline", "show")
     assert (code, out) == (0, f"no {BASELINE}; 2 violations today. Accept them with: kl arch baseline write\n")
@@ -195,7 +195,7 @@ def accept_fingerprint() -> str:
     return one.fingerprint
 
 
-def test_where_there_is_nothing_to_do_it_says_so(in_shop: Call) -> None:
+def test_where_there_is_nothing_to_do_it_reports_it(in_shop: Call) -> None:
     code, _, err = in_shop("arch", "baseline", "prune")
     assert code == 2 and "Accept today's violations" in err
     Path(MANIFEST).unlink()

@@ -32,7 +32,7 @@ def test_every_format_has_the_same_verdict_and_only_data_on_stdout(in_shop: Call
             assert "order.py" in out
 
 
-def test_what_each_format_says(in_shop: Call) -> None:
+def test_what_each_format_states(in_shop: Call) -> None:
     write(Path.cwd(), {ORDER: DRIFT})
     (result,) = json.loads(in_shop("arch", "check", "--format", "sarif")[1])["runs"][0]["results"]
     assert (result["ruleId"], result["baselineState"]) == ("layers/core/web", "new")
@@ -304,7 +304,7 @@ def test_quiet_prints_nothing_when_clean(in_shop: Call) -> None:
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "said"),
+    ("old", "new", "printed"),
     [
         ("may_depend_on: []", "may_depend_on: [web]", ":5:1: loosened since base: core may now import web."),
         ("[src/shop/core/]", "[src/shop/nowhere/]", ": loosened since base: files of core are now in no layer."),
@@ -314,7 +314,7 @@ def test_quiet_prints_nothing_when_clean(in_shop: Call) -> None:
         ("version: 1", "unassigned_imports: ignore", "imports through files in no layer are ignored"),
     ],
 )
-def test_rules_loosened_in_the_commits_they_judge_are_named(in_shop: Call, old: str, new: str, said: str) -> None:
+def test_rules_loosened_in_the_commits_they_judge_are_named(in_shop: Call, old: str, new: str, printed: str) -> None:
     top = Path.cwd()
     write(top, {MANIFEST: Path(MANIFEST).read_text() + "type_checking_imports: enforce\n"})
     if "indirect" in new:
@@ -328,13 +328,13 @@ def test_rules_loosened_in_the_commits_they_judge_are_named(in_shop: Call, old: 
     assert in_shop("arch", "check", "--trust-ref", "base")[0] == 1
     sh(top, "add", "-A")
     code, out, _ = in_shop("arch", "check", "--staged", "--quiet")
-    assert code == 0 and "warning: " in out and said.replace("base", "HEAD") in out
+    assert code == 0 and "warning: " in out and printed.replace("base", "HEAD") in out
     commit(top, "loosened")
     code, out, _ = in_shop("arch", "check", "--changed", "base...HEAD")
-    assert code == 0 and "warning: " in out and said.partition("since base")[2] in out
+    assert code == 0 and "warning: " in out and printed.partition("since base")[2] in out
     assert in_shop("arch", "check", "--at", "HEAD", "--format", "github")[1].startswith("::warning ")
     code, out, _ = in_shop("arch", "check", "--at", "HEAD", "--trust-ref", "base")
-    assert code == 1 and "error: " in out and said in out
+    assert code == 1 and "error: " in out and printed in out
     value = json.loads(in_shop("arch", "check", "--at", "HEAD", "--trust-ref", "base", "--format", "json")[1])
     assert (value["clean"], value["trusted"], value["loosened"][0]["path"]) == (False, "base", MANIFEST)
 
@@ -344,7 +344,7 @@ REQUESTS_FREE = "loosened since base: core, web may now import requests: the nam
 
 
 @pytest.mark.parametrize(
-    ("new", "said"),
+    ("new", "printed"),
     [
         ("", [REQUESTS_FREE, REQUESTS_FREE.replace("requests", "httpx")]),
         (HTTP.replace("requests, ", ""), [REQUESTS_FREE]),
@@ -358,7 +358,7 @@ REQUESTS_FREE = "loosened since base: core, web may now import requests: the nam
     ],
     ids=("layer removed", "namespace dropped", "part kept", "layer renamed", "namespace added"),
 )
-def test_a_namespace_that_no_layer_owns_any_more_is_named(in_shop: Call, new: str, said: list[str]) -> None:
+def test_a_namespace_that_no_layer_owns_any_more_is_named(in_shop: Call, new: str, printed: list[str]) -> None:
     top, text = Path.cwd(), Path(MANIFEST).read_text()
     write(top, {MANIFEST: text + HTTP})
     commit(top, "base")
@@ -367,7 +367,7 @@ def test_a_namespace_that_no_layer_owns_any_more_is_named(in_shop: Call, new: st
     commit(top, "changed")
     code, out, _ = in_shop("arch", "check", "--at", "HEAD", "--trust-ref", "base", "--format", "json")
     found = [one["message"] for one in json.loads(out)["loosened"]]
-    assert (code, sorted(found)) == (1 if said else 0, sorted(said))
+    assert (code, sorted(found)) == (1 if printed else 0, sorted(printed))
 
 
 def test_a_namespace_that_moves_to_an_allowed_layer_is_named(in_shop: Call) -> None:
@@ -388,11 +388,11 @@ def test_a_baseline_that_grows_in_the_commits_it_judges_is_named(in_shop: Call) 
     sh(top, "branch", "base")
     in_shop("arch", "baseline", "write")
     commit(top, "accepted")
-    said = "accepts core -> web: shop.core.order imports shop.web.page (2 times)."
+    printed = "accepts core -> web: shop.core.order imports shop.web.page (2 times)."
     code, out, _ = in_shop("arch", "check", "--at", "HEAD")
-    assert code == 0 and f"warning: .kl/baseline.json: loosened since HEAD^: {said}" in out
+    assert code == 0 and f"warning: .kl/baseline.json: loosened since HEAD^: {printed}" in out
     code, out, _ = in_shop("arch", "check", "--at", "HEAD", "--trust-ref", "base")
-    assert code == 1 and f"error: .kl/baseline.json: loosened since base: {said}" in out
+    assert code == 1 and f"error: .kl/baseline.json: loosened since base: {printed}" in out
     sh(top, "mv", ORDER, "src/shop/core/renamed.py")
     in_shop("arch", "check")
     commit(top, "renamed")

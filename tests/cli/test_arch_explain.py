@@ -11,7 +11,7 @@ from tests.arch.shop import MANIFEST, ORDER
 from tests.cli.conftest import Call
 
 
-def test_a_path_is_read_from_where_one_stands(in_shop: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_path_is_read_from_where_one_is(in_shop: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir("src/shop")
     code, out, _ = in_shop("arch", "explain", "core/order.py")
     assert code == 0 and out.startswith(f"{ORDER}\n  module   shop.core.order\n")

@@ -12,7 +12,7 @@ USED = "from shop.web.page import total\n\nx = total\n"
 UNUSED = "from shop.web.page import total\n"
 
 
-def test_the_diff_is_shown_and_the_exit_code_says_what_is_left(in_shop: Call) -> None:
+def test_the_diff_is_shown_and_the_exit_code_states_what_is_left(in_shop: Call) -> None:
     Path("src/shop/web/page.py").write_text("total = 1\n")
     Path(ORDER).write_text(UNUSED)
     code, out, _ = in_shop("arch", "fix", "--dry-run")
@@ -53,7 +53,7 @@ def test_a_file_that_does_not_parse_is_left(in_shop: Call) -> None:
     assert code == 1 and f"{ORDER}:1:7: can't be parsed" in out
 
 
-def test_wrong_use_and_no_manifest(in_shop: Call) -> None:
+def test_usage_error_and_no_manifest(in_shop: Call) -> None:
     code, _, err = in_shop("arch", "fix", "src/shop/core/ordr.py")
     assert code == 2 and f"Did you mean {ORDER}?" in err
     assert in_shop("arch", "fix", "/")[0] == 2
@@ -87,7 +87,7 @@ def test_what_the_baseline_or_an_exception_accepts_is_left_alone(in_shop: Call) 
 
 
 def test_a_reason_is_what_really_keeps_the_import(in_shop: Call) -> None:
-    """An import of the module elsewhere needs no other; what the code does with a name comes before where it stands."""
+    """An import of the module elsewhere needs no other; what the code does with a name comes before where it is."""
     Path("src/shop/web/page.py").write_text("total = 1\n")
     Path("src/shop/core/__init__.py").write_text(USED)
     Path("src/shop/core/price.py").write_text("def f():\n    from shop.web import page\n    return page\n")

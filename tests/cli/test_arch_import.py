@@ -54,12 +54,12 @@ contracts:
 
 def test_it_prints_and_writes_nothing(kl: Kl) -> None:
     write(Path.cwd(), {".importlinter": SET_UP})
-    said = 'kl: not translated: "contract_types": such contracts are code of the checkout, and none of it is run\n'
-    assert kl("arch", "import") == (0, PRINTED, said)
+    printed = 'kl: not translated: "contract_types": such contracts are code of the checkout, and none of it is run\n'
+    assert kl("arch", "import") == (0, PRINTED, printed)
     assert Path(MANIFEST).read_text() == LAYERS
 
 
-def test_it_writes_once_and_replaces_only_when_told(kl: Kl) -> None:
+def test_it_writes_once_and_replaces_only_when_asked(kl: Kl) -> None:
     write(Path.cwd(), {".importlinter": SET_UP})
     code, out, err = kl("arch", "import", "--write")
     assert (code, out) == (2, "") and f"{MANIFEST}: is there already." in err
@@ -96,7 +96,7 @@ def test_tach_becomes_layers_and_the_rest_is_in_the_json(kl: Kl) -> None:
     assert kl("arch", "check")[0] == 1
 
 
-def test_layers_that_say_the_same_are_layers(kl: Kl) -> None:
+def test_layers_that_state_the_same_are_layers(kl: Kl) -> None:
     text = SET_UP.replace("root_package = shop", "root_packages =\n    shop\n    tool").replace(
         "containers = shop\n", ""
     )
@@ -112,7 +112,7 @@ def test_layers_that_say_the_same_are_layers(kl: Kl) -> None:
     assert "stays a contract: import-linter sees other imports here than kl does" in kl("arch", "import")[1]
 
 
-def test_nothing_to_import_and_wrong_use(kl: Kl) -> None:
+def test_nothing_to_import_and_usage_error(kl: Kl) -> None:
     code, _, err = kl("arch", "import")
     assert code == 2 and "no set-up of import-linter or tach here (looked for setup.cfg, .importlinter," in err
     assert kl("arch", "import", "nowhere.ini")[0] == 2
@@ -138,7 +138,7 @@ def test_init_points_to_the_rules_that_are_there(kl: Kl, name: str, text: str, t
     assert "keep your own rules" not in kl("init", "--yes")[1], "a manifest that is there is the user's"
 
 
-def test_a_file_is_named_from_where_one_is_and_its_paths_are_beside_it(kl: Kl, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_is_named_from_where_one_is_and_its_paths_are_relative(kl: Kl, monkeypatch: pytest.MonkeyPatch) -> None:
     write(Path.cwd(), {"src/tach.toml": TACH.replace('"src"', '"."')})
     monkeypatch.chdir("src")
     value = json.loads(kl("arch", "import", "tach.toml", "--format", "json")[1])

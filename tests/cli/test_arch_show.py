@@ -31,7 +31,7 @@ def test_json_and_no_manifest(in_shop: Call) -> None:
     assert json.loads(in_shop("arch", "show", "--format", "json")[1])["layers"] == []
 
 
-def test_colour_says_what_the_words_say(in_shop: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_colour_states_what_the_words_state(in_shop: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     Path(ORDER).write_text(DRIFT)
     monkeypatch.setenv("LC_ALL", "C")
     plain = in_shop("arch", "show")[1]

@@ -1,4 +1,4 @@
-"""`kl claim`: what is asserted is assumed, what is observed says how well, and every reason is shown."""
+"""`kl claim`: what is asserted is assumed, what is observed states how well, and every reason is shown."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_an_assertion_alone_is_assumed_whoever_makes_it(repo: Checkout) -> None:
     assert problems(repo) == ()
 
 
-def test_saying_it_again_is_one_claim(repo: Checkout) -> None:
+def test_stating_it_again_is_one_claim(repo: Checkout) -> None:
     for expires in ("1d", "2d"):
         assert repo.kl("claim", "add", "is quick", "--about", "file:a.py", "--expires", expires).returncode == 0
     (claim,) = claims(repo)
@@ -59,7 +59,7 @@ def test_saying_it_again_is_one_claim(repo: Checkout) -> None:
 
 
 @pytest.mark.requirement("A38")
-def test_an_expired_claim_is_shown_only_when_asked_for_and_says_so(repo: Checkout) -> None:
+def test_an_expired_claim_is_shown_only_when_asked_for_and_reports_it(repo: Checkout) -> None:
     add_claim(repo.workspace(), "is quick", "file:a.py", NOW + DAY)
     (before,) = all_claims(repo.workspace(NOW + DAY - 1), print)
     (after,) = all_claims(repo.workspace(NOW + DAY), print)
@@ -81,7 +81,7 @@ def test_a_time_is_a_span_or_a_date(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["soon", "-3d", "0d", "2020-01-01", "99999999d", "", "30 d"])
-def test_a_time_that_is_none_or_is_over_is_wrong_use(text: str) -> None:
+def test_a_time_that_is_none_or_is_over_is_a_usage_error(text: str) -> None:
     with pytest.raises(UsageProblem, match="--expires"):
         parse_expiry(text, NOW)
 
@@ -152,7 +152,7 @@ def test_the_parent_process_is_no_second_observation_and_another_way_of_running_
         assert "exit status seen by the parent" in verified.stdout
 
 
-def test_an_id_that_is_none_or_stands_for_several(repo: Checkout) -> None:
+def test_an_id_that_is_none_or_means_several(repo: Checkout) -> None:
     assert claims(repo) == []
     for words in ("x", "y"):
         repo.kl("claim", "add", words, "--about", "file:a.py")
@@ -164,7 +164,7 @@ def test_an_id_that_is_none_or_stands_for_several(repo: Checkout) -> None:
 
 
 @pytest.mark.parametrize(
-    ("about", "said"),
+    ("about", "printed"),
     [
         ("banana", "'banana' is not an ID. It begins with one of: file:, "),
         ("tests/test_a.py::test_b", "Did you mean 'test:tests/test_a.py::test_b'?"),
@@ -173,12 +173,12 @@ def test_an_id_that_is_none_or_stands_for_several(repo: Checkout) -> None:
 )
 @pytest.mark.parametrize("argv", [("add", "is quick"), ("list",)])
 def test_what_is_no_id_is_refused_with_the_one_that_was_meant(
-    repo: Checkout, argv: tuple[str, ...], about: str, said: str
+    repo: Checkout, argv: tuple[str, ...], about: str, printed: str
 ) -> None:
     done = repo.kl("claim", *argv, "--about", about)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("kl: --about: ")
-    assert said in done.stderr
+    assert printed in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -211,13 +211,13 @@ def test_nothing_found_is_not_nothing_there(repo: Checkout) -> None:
         assert repo.kl("claim", "list", *limit).stdout == "no such claim. See: kl claim list\n"
 
 
-def test_an_id_that_is_short_unknown_or_shared_is_said_in_one_line(repo: Checkout) -> None:
+def test_an_id_that_is_short_unknown_or_shared_is_reported_in_one_line(repo: Checkout) -> None:
     made = repo.kl("claim", "add", "is quick", "--about", "file:a.py").stdout.split()[1]
     assert repo.kl("claim", "show", made[:4]).returncode == 0
-    for given, said in ((made[:3], "at least 4"), ("", "at least 4"), ("0" * 16, "no claim has this id.")):
+    for given, printed in ((made[:3], "at least 4"), ("", "at least 4"), ("0" * 16, "no claim has this id.")):
         done = repo.kl("claim", "show", given)
         assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
-        assert said in done.stderr
+        assert printed in done.stderr
 
 
 @pytest.mark.requirement("A1", "A34", "A35")

@@ -1,4 +1,4 @@
-"""`kl context critical`: what binds every piece of work, and only what holds."""
+"""`kl context critical`: what binds every piece of work, and only what is in force."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def made(repo: Checkout, *args: str) -> str:
 
 
 @pytest.mark.requirement("B15", "B16", "B18")
-def test_what_binds_is_told_under_its_heading(repo: Checkout) -> None:
+def test_what_binds_is_reported_under_its_heading(repo: Checkout) -> None:
     rule = made(repo, "decision", "new", "Parse with ast", "--context", "Speed.", "--decision", "Use ast.")
     made(repo, "decision", "new", "Not decided yet", "--context", "x", "--decision", "y")
     made(repo, "decision", "accept", rule)
@@ -53,13 +53,13 @@ def test_what_nobody_committed_ranks_as_an_agent_s(repo: Checkout) -> None:
     assert authority() == "human"
 
 
-def test_nothing_is_said_plainly(repo: Checkout) -> None:
+def test_nothing_is_reported_plainly(repo: Checkout) -> None:
     done = repo.kl("context", "critical")
     assert (done.returncode, done.stdout, "nothing binds work here yet" in done.stderr) == (0, "", True)
 
 
 def test_roles_gates_and_modes_are_given_to_who_asks_for_them(repo: Checkout) -> None:
-    """They hold common words: a package that held them for their words would be full of them."""
+    """They contain common words: a package that included them for their words would be full of them."""
     assert repo.kl("seed", "--system").returncode == 0
     repo.commit()
     made(repo, "fact", "new", "Totals", "--answer", "A change of totals is reviewed.")
@@ -75,7 +75,7 @@ def failure(repo: Checkout, approach: str, severity: str, *more: str) -> str:
 
 
 @pytest.mark.requirement("B15", "B16", "B17", "B18")
-def test_failures_stand_by_severity_recency_and_likeness_and_cuts_are_counted(repo: Checkout) -> None:
+def test_failures_are_ordered_by_severity_recency_and_likeness_and_cuts_are_counted(repo: Checkout) -> None:
     names = {word: failure(repo, word, severity) for word, severity in (
         ("zebra crossing", "low"), ("apple pie", "high"), ("medium rare", "medium"), ("burnt toast", "critical"),
         ("yellow zebra", "high"),

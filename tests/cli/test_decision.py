@@ -47,17 +47,17 @@ def test_from_proposal_to_accepted(repo: Checkout) -> None:
 
 
 @pytest.mark.requirement("A21")
-@pytest.mark.parametrize("left_out", ["--context", "--decision"])
-def test_what_says_nothing_is_not_made(left_out: str, repo: Checkout) -> None:
-    args = [part for pair in (("--context", "c"), ("--decision", "d")) if pair[0] != left_out for part in pair]
+@pytest.mark.parametrize("omitted", ["--context", "--decision"])
+def test_what_states_nothing_is_not_made(omitted: str, repo: Checkout) -> None:
+    args = [part for pair in (("--context", "c"), ("--decision", "d")) if pair[0] != omitted for part in pair]
     done = repo.kl("decision", "new", "T", *args)
-    assert done.returncode == 2 and left_out.strip("-") in done.stderr
+    assert done.returncode == 2 and omitted.strip("-") in done.stderr
     assert repo.kl("decision", "new", " ", *NEW).returncode == 2
     assert not (repo.root / ".kl/knowledge").exists()
 
 
 @pytest.mark.requirement("A21", "A23", "A26", "B21")
-def test_one_takes_the_place_of_another_and_both_say_so(repo: Checkout) -> None:
+def test_one_takes_the_place_of_another_and_both_report_it(repo: Checkout) -> None:
     for title in ("One", "Two", "Three"):
         repo.kl("decision", "accept", made(repo, title))
     assert repo.kl("decision", "supersede", "ADR-0001", "ADR-0002").returncode == 0
@@ -68,12 +68,12 @@ def test_one_takes_the_place_of_another_and_both_say_so(repo: Checkout) -> None:
     for identifier in ("ADR-0001", "ADR-0002", "ADR-0003"):
         assert shown(repo, identifier)["chain"] == ["ADR-0003", "ADR-0002", "ADR-0001"]
     before = {path: path.read_bytes() for path in (repo.root / ".kl/knowledge/decisions").iterdir()}
-    for old, new, said in (
+    for old, new, printed in (
         ("ADR-0003", "ADR-0001", "supersede each other"), ("ADR-0001", "ADR-0001", "supersede each other"),
         ("ADR-0003", "ADR-0099", "ADR-0099"), ("ADR-0000", "ADR-0001", "ADR-0000"),
     ):  # fmt: skip
         done = repo.kl("decision", "supersede", old, new)
-        assert done.returncode == 2 and said in done.stderr, (old, new)
+        assert done.returncode == 2 and printed in done.stderr, (old, new)
     assert {path: path.read_bytes() for path in before} == before
     assert repo.kl("knowledge", "check").returncode == 0
 
@@ -151,7 +151,7 @@ def test_importing_a_superseding_decision_updates_the_one_that_is_here(repo: Che
     assert repo.kl("knowledge", "check").returncode == 0
 
 
-def test_twice_through_two_formats_is_once_and_rejected_and_amends_are_kept(repo: Checkout) -> None:
+def test_twice_through_two_formats_is_once_and_rejected_and_amends_are_stored(repo: Checkout) -> None:
     foreign(repo, 1, "stdout", "Accepted")
     foreign(repo, 2, "json", "Rejected")
     foreign(repo, 3, "levels", "Accepted\n\nAmends [1. stdout](0001-x.md)")
@@ -268,18 +268,18 @@ def test_what_is_written_of_code_is_seen_by_the_questions_of_the_graph(repo: Che
 
 
 @pytest.mark.requirement("B22", "B23", "B21")
-def test_an_answer_is_kept_if_it_decides_enough(repo: Checkout) -> None:
+def test_an_answer_is_stored_if_it_decides_enough(repo: Checkout) -> None:
     asked = ("decision", "record", "--question", "Which database should we use for orders?")
     done = repo.kl(*asked, "--answer", "yes")
     assert done.returncode == 0 and "below the threshold of 40 %" in done.stdout and "yes or no" in done.stdout
     assert not (repo.root / ".kl/knowledge").exists()
     answer = "PostgreSQL over MySQL because orders need transactions"
     done = repo.kl(*asked, "--answer", answer, "--trigger", "TASK_REVIEW", "--task", "TASK-7", "--format", "json")
-    said = json.loads(done.stdout)
-    assert (said["significant"], said["id"], said["title"]) == (True, "ADR-0001", "Use PostgreSQL for orders")
+    printed = json.loads(done.stdout)
+    assert (printed["significant"], printed["id"], printed["title"]) == (True, "ADR-0001", "Use PostgreSQL for orders")
     fields = shown(repo, "ADR-0001")["fields"]
     assert (fields["status"], fields["trigger"], fields["source_task_id"]) == ("proposed", "task_review", "TASK-7")
-    assert fields["alternatives"] == ["MySQL"] and fields["confidence"] == said["significance"]
+    assert fields["alternatives"] == ["MySQL"] and fields["confidence"] == printed["significance"]
     repo.write(".kl/config.yaml", "version: 1\nsignificance: 100\n")
     weak = ("--answer", "the queue, as it survives a restart")
     assert "100 %" in repo.kl(*asked, *weak).stdout and listed(repo, "list") == ["ADR-0001"]

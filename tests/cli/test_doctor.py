@@ -21,7 +21,7 @@ def test_every_problem_of_the_settings_is_named_with_its_place(repo: Checkout) -
     assert done.stdout.count("fix: edit .kl/config.yaml") == 2
 
 
-def test_a_mistake_in_the_layers_is_mended_in_their_file(repo: Checkout) -> None:
+def test_a_mistake_in_the_layers_is_fixed_in_their_file(repo: Checkout) -> None:
     repo.write(".kl/architecture.yaml", "layrs: []\n")
     done = repo.kl("doctor")
     assert done.returncode == 1
@@ -97,7 +97,7 @@ def a_link(path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "put", "says"),
+    ("name", "put", "states"),
     [
         (".git/kl/kl.db", os.mkfifo, "is no regular file, where kl stores a file."),
         (".git/kl", a_file, "is a file, where kl stores a folder."),
@@ -110,8 +110,8 @@ def a_link(path: Path) -> None:
         (".kl/knowledge", a_file, "is a file, where kl stores a folder."),
     ],
 )
-def test_what_stands_where_kl_keeps_something_else_is_named(
-    repo: Checkout, name: str, put: Callable[[Path], None], says: str
+def test_what_is_where_kl_keeps_something_else_is_named(
+    repo: Checkout, name: str, put: Callable[[Path], None], states: str
 ) -> None:
     assert repo.kl("graph", "build").returncode == 0
     assert repo.kl("evidence", "list").returncode == 0
@@ -122,7 +122,7 @@ def test_what_stands_where_kl_keeps_something_else_is_named(
     put(path)
     done = repo.kl("doctor")
     assert done.returncode == 1, done.stdout + done.stderr
-    assert f"{path} {says}" in done.stdout
+    assert f"{path} {states}" in done.stdout
     assert f"fix: mv {path} {path}.aside" in done.stdout
     assert "chown" not in done.stdout
     path.rename(f"{path}.aside")

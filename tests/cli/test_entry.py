@@ -42,12 +42,12 @@ def test_what_else_is_on_the_path_stays(monkeypatch: pytest.MonkeyPatch, tmp_pat
     for name in ("repo/.git", "repo/src", "repo/.venv/lib", "elsewhere", "repository"):
         (tmp_path / name).mkdir(parents=True)
     top = tmp_path / "repo"
-    kept = [str(HERE), str(tmp_path / "elsewhere"), str(top / ".venv/lib"), str(tmp_path / "repository"), "/nowhere"]
-    monkeypatch.setattr(sys, "path", ["", str(top), str(top / "src"), *kept])
+    stored = [str(HERE), str(tmp_path / "elsewhere"), str(top / ".venv/lib"), str(tmp_path / "repository"), "/nowhere"]
+    monkeypatch.setattr(sys, "path", ["", str(top), str(top / "src"), *stored])
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(top / "src"), str(tmp_path / "repository"), str(HERE)]))
     monkeypatch.chdir(top / "src")
     entry._forget_the_checkout()
-    assert sys.path == [str(top), *kept]  # a folder that is neither the current one nor of PYTHONPATH: an installation
+    assert sys.path == [str(top), *stored]  # a folder that is neither the current one nor of PYTHONPATH: installed
 
 
 def test_without_a_current_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -109,22 +109,22 @@ def test_the_process_ends_at_once_and_loses_nothing() -> None:
     ],
 )  # fmt: skip
 def test_who_has_more_to_do_with_the_process_is_not_cut_short(body: str) -> None:
-    code, said = ended(body)
-    assert "left to Python" in said
-    assert ("done" in said) == ("Thread" in body)
+    code, printed = ended(body)
+    assert "left to Python" in printed
+    assert ("done" in printed) == ("Thread" in body)
     assert code == {"sys.exit('a message')": 1, "sys.exit()": 0}.get(body, 3)
 
 
 def test_a_profiler_gets_its_numbers() -> None:
-    code, said = ended("pass", "-X", "dev")
-    assert (code, said) == (3, "left to Python\n")
+    code, printed = ended("pass", "-X", "dev")
+    assert (code, printed) == (3, "left to Python\n")
     profiled = [sys.executable, "-m", "cProfile", "-m", "kl_hooks", "--version"]
     done = subprocess.run(profiled, env={**os.environ, "PYTHONPATH": str(HERE)}, capture_output=True, text=True)
     assert "function calls" in done.stdout
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no device that is always full")  # noqa: PTH110
-def test_an_output_that_can_not_be_written_is_said_as_python_says_it() -> None:
+def test_an_output_that_can_not_be_written_is_reported_as_by_python() -> None:
     with open("/dev/full", "w") as full:  # noqa: PTH123
         code, _ = ended("print('x'); globals().update(print=len)", stdout=full.fileno())
     assert code == 120

@@ -1,4 +1,4 @@
-"""`kl evidence list`, `show` and `export`, `kl status` and `kl verify`: what they say of a store."""
+"""`kl evidence list`, `show` and `export`, `kl status` and `kl verify`: what they state of a store."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ KNOWN = {
 }
 
 
-def test_show_tells_what_is_known_about_a_test_a_file_or_a_folder(worked: Checkout) -> None:
+def test_show_shows_what_is_recorded_about_a_test_a_file_or_a_folder(worked: Checkout) -> None:
     (run,) = answer(worked, "evidence", "list", "--source", "pytest")["receipts"]
     for about, numbers in KNOWN.items():
         found = answer(worked, "evidence", "show", about)
@@ -112,12 +112,12 @@ def test_the_newest_outcome_counts_and_failures_come_first(worked: Checkout) -> 
     assert not any(one["current"] for one in answer(worked, "evidence", "show", "tests")["tests"])
 
 
-def test_a_path_is_taken_from_where_one_stands(worked: Checkout) -> None:
+def test_a_path_is_taken_from_where_one_is(worked: Checkout) -> None:
     found = answer(worked, "evidence", "show", "test_a.py::test_one", cwd=worked.root / "tests")
     assert (found["about"], len(found["tests"])) == ("tests/test_a.py::test_one", 1)
 
 
-def test_what_nothing_is_known_about_is_said_so(worked: Checkout) -> None:
+def test_what_nothing_is_known_about_is_reported_as_such(worked: Checkout) -> None:
     for given in ("nosuch.py", "tests/test_z.py", "ffffffff", "abc", "", "%", "tests/test_a", "ADR-0001"):
         done = worked.kl("evidence", "show", given)
         assert (done.returncode, done.stdout) == (2, ""), given
@@ -146,7 +146,7 @@ def test_an_edited_receipt_is_named_and_the_rest_can_be_checked(worked: Checkout
     assert found["schema"] == "kl.evidence.verify/1"
 
 
-def test_status_says_what_is_known_and_what_is_proven(worked: Checkout) -> None:
+def test_status_states_what_is_recorded_and_what_is_proven(worked: Checkout) -> None:
     found = answer(worked, "status")
     assert found["counts"] == {
         "receipts claim": 1, "receipts command": 1, "receipts commits": 1, "receipts pytest": 1,

@@ -1,4 +1,4 @@
-"""Failures from outside: recorded once, counted ever after, told as warnings where they fit."""
+"""Failures from outside: recorded once, counted ever after, reported as warnings where they fit."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_a_failure_that_fits_the_task_is_a_warning_in_its_package(repo: Checkout
     assert "zebra" not in package
 
 
-def test_bad_values_are_told_and_nothing_is_written(repo: Checkout) -> None:
+def test_bad_values_are_reported_and_nothing_is_written(repo: Checkout) -> None:
     assert repo.kl("failure", "record", "  ").returncode == 2
     assert repo.kl("failure", "record", "X", "--file", "../../etc/passwd").returncode == 2
     assert not (repo.root / ".kl/knowledge/failures").exists()
@@ -95,7 +95,7 @@ def test_the_file_holds_a_base_count_and_every_clone_adds_its_own_events(repo: C
         assert recorded(repo, "Mock the database", "--task", f"T-{n}")["occurrence_count"] == n + 2
     assert repo.git("status", "--short") == ""  # an occurrence is an Event
     other = cloned(repo, tmp_path / "other")
-    assert count_in(other) == 1  # what the file says: the rest has not been written down yet
+    assert count_in(other) == 1  # what the file states: the rest has not been written down yet
     assert "1 → 4" in repo.kl("knowledge", "gc").stdout
     assert repo.kl("knowledge", "gc", "--apply").returncode == 0
     assert "occurrence_count: 4" in (repo.root / made["path"]).read_text()

@@ -1,4 +1,4 @@
-"""`kl finding`: taken in from an agent, found by a later task, and stale when the content changes."""
+"""`kl finding`: imported from an agent, found by a later task, and stale when the content changes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.support import Checkout, Done
 SOURCE = '"""Reads names."""\n\n\ndef feed(name):\n    return name\n'
 
 
-def tell(repo: Checkout, tool: str, given: dict[str, Any], answer: Any, *more: str) -> Done:
+def report(repo: Checkout, tool: str, given: dict[str, Any], answer: Any, *more: str) -> Done:
     plain = {"session_id": "s1", "cwd": str(repo.root), "tool_name": tool, "tool_input": given, "tool_response": answer}
     return repo.kl("finding", "add", "--hook", *more, input=json.dumps(plain))
 
@@ -33,9 +33,9 @@ def shop(repo: Checkout) -> Checkout:
 
 
 @pytest.mark.requirement("A57", "A60")
-def test_a_call_becomes_one_finding_however_often_it_is_told(shop: Checkout) -> None:
+def test_a_call_becomes_one_finding_however_often_it_is_reported(shop: Checkout) -> None:
     for _ in range(2):
-        done = tell(shop, "Read", {"file_path": f"{shop.root}/src/names.py"}, SOURCE)
+        done = report(shop, "Read", {"file_path": f"{shop.root}/src/names.py"}, SOURCE)
         assert (done.returncode, done.stderr) == (0, "")
     (one,) = json.loads(shop.kl("finding", "list", "--format", "json").stdout)["records"]
     assert one["id"].startswith("FND-")
@@ -54,7 +54,7 @@ def test_lists_and_answers_name_the_agent_the_entity_the_sort_and_how_sure_it_is
     shop: Checkout, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("KL_AGENT", "bot")
-    done = tell(shop, "Read", {"file_path": "src/names.py"}, SOURCE, "--format", "json")
+    done = report(shop, "Read", {"file_path": "src/names.py"}, SOURCE, "--format", "json")
     (new,) = json.loads(done.stdout)["new"]
     expected = {"entity": "src/names.py", "kind": "observation", "confidence": 85, "agent": "bot"}
     assert expected.items() <= new.items() and new["finding"] == "3 lines; defines feed"
@@ -66,8 +66,8 @@ def test_lists_and_answers_name_the_agent_the_entity_the_sort_and_how_sure_it_is
 
 @pytest.mark.requirement("A62")
 def test_a_later_task_finds_it_and_a_stale_one_never_reaches_a_package(shop: Checkout) -> None:
-    tell(shop, "Read", {"file_path": "src/names.py"}, SOURCE)
-    tell(shop, "Grep", {"pattern": "feed"}, "src/names.py:4:def feed(name):")
+    report(shop, "Read", {"file_path": "src/names.py"}, SOURCE)
+    report(shop, "Grep", {"pattern": "feed"}, "src/names.py:4:def feed(name):")
     assert "FND-" in shop.kl("context", "make feed in src/names.py faster").stdout
     shop.write("src/names.py", SOURCE.replace("return name", "return name.strip()"))
     assert sorted(listed(shop)) == [("feed", "stale"), ("src/names.py", "stale")]
@@ -77,8 +77,8 @@ def test_a_later_task_finds_it_and_a_stale_one_never_reaches_a_package(shop: Che
 
 
 def test_a_change_around_a_symbol_leaves_what_rests_on_the_symbol(shop: Checkout) -> None:
-    tell(shop, "Read", {"file_path": "src/names.py"}, SOURCE)
-    tell(shop, "Grep", {"pattern": "feed"}, "src/names.py:4:def feed(name):")
+    report(shop, "Read", {"file_path": "src/names.py"}, SOURCE)
+    report(shop, "Grep", {"pattern": "feed"}, "src/names.py:4:def feed(name):")
     shop.write("src/names.py", SOURCE + "\n\nMORE = 1\n")
     assert listed(shop, "--status", "stale") == [("src/names.py", "stale")]
     assert listed(shop, "--status", "live") == [("feed", "live")]
@@ -86,20 +86,20 @@ def test_a_change_around_a_symbol_leaves_what_rests_on_the_symbol(shop: Checkout
     assert "It is outdated: src/names.py has changed since." in shop.kl("finding", "show", stale).stdout
 
 
-def test_found_again_it_holds_for_the_content_of_today(shop: Checkout) -> None:
-    tell(shop, "Read", {"file_path": "src/names.py"}, SOURCE)
+def test_found_again_it_is_valid_for_the_content_of_today(shop: Checkout) -> None:
+    report(shop, "Read", {"file_path": "src/names.py"}, SOURCE)
     shop.write("src/names.py", SOURCE.replace("return name", "return name.strip()"))
     assert listed(shop) == [("src/names.py", "stale")]
-    tell(shop, "Read", {"file_path": "src/names.py"}, SOURCE)
+    report(shop, "Read", {"file_path": "src/names.py"}, SOURCE)
     assert listed(shop) == [("src/names.py", "live")]
 
 
 @pytest.mark.requirement("A58")
-def test_our_own_evidence_says_how_sure_a_command_is(shop: Checkout) -> None:
+def test_our_own_evidence_states_how_sure_a_command_is(shop: Checkout) -> None:
     assert shop.kl("run", "--", sys.executable, "-c", "pass").returncode == 0
     command = f"{sys.executable} -c pass"
-    tell(shop, "Bash", {"command": command}, {"stdout": ""})
-    tell(shop, "Bash", {"command": "make all"}, {"stdout": ""})
+    report(shop, "Bash", {"command": command}, {"stdout": ""})
+    report(shop, "Bash", {"command": "make all"}, {"stdout": ""})
     found = json.loads(shop.kl("finding", "list", "--format", "json").stdout)["records"]
     sure = [
         json.loads(shop.kl("finding", "show", one["id"], "--format", "json").stdout)["fields"]["confidence"]
@@ -109,7 +109,7 @@ def test_our_own_evidence_says_how_sure_a_command_is(shop: Checkout) -> None:
 
 
 @pytest.mark.requirement("A57")
-def test_a_whole_transcript_is_taken_in_once(shop: Checkout, tmp_path: Path) -> None:
+def test_a_whole_transcript_is_imported_once(shop: Checkout, tmp_path: Path) -> None:
     call = {"type": "tool_use", "id": "t1", "name": "Read", "input": {"file_path": str(shop.root / "src/names.py")}}
     answer = {"type": "tool_result", "tool_use_id": "t1", "content": SOURCE}
     lines = [
@@ -130,7 +130,7 @@ def test_a_whole_transcript_is_taken_in_once(shop: Checkout, tmp_path: Path) -> 
     assert "0 findings new, 1 known already." in shop.kl("finding", "import", str(path)).stdout
 
 
-def test_told_nonsense_it_costs_the_agent_a_remark_only(shop: Checkout) -> None:
+def test_given_nonsense_it_costs_the_agent_a_remark_only(shop: Checkout) -> None:
     done = shop.kl_process("finding", "add", "--hook", input="{")
     assert (done.returncode, done.stdout) == (0, "")
     assert "no finding stored: stdin: is no JSON" in done.stderr
@@ -142,19 +142,19 @@ def test_where_kl_is_not_used_nothing_is_left(tmp_path: Path, home: Path) -> Non
     from tests.support import checkout
 
     bare = checkout(tmp_path / "bare", kl=False)
-    assert tell(bare, "Read", {"path": "a.py"}, "x").returncode == 0
+    assert report(bare, "Read", {"path": "a.py"}, "x").returncode == 0
     assert not bare.state.exists()
 
 
 def test_a_secret_in_a_result_is_in_no_byte_of_the_state(shop: Checkout) -> None:
     secret = "ghp_" + "a1B2" * 9
-    tell(shop, "Bash", {"command": f"curl -H 'Authorization: Bearer {secret}' x"}, {"stdout": f"token={secret}"})
-    tell(shop, "Read", {"path": "src/names.py"}, f"PASSWORD = '{secret}'\n")
+    report(shop, "Bash", {"command": f"curl -H 'Authorization: Bearer {secret}' x"}, {"stdout": f"token={secret}"})
+    report(shop, "Read", {"path": "src/names.py"}, f"PASSWORD = '{secret}'\n")
     assert len(listed(shop)) == 2
     assert not [path for path in shop.state.rglob("*") if path.is_file() and secret.encode() in path.read_bytes()]
 
 
-def test_a_long_transcript_is_taken_in_at_once(shop: Checkout, tmp_path: Path) -> None:
+def test_a_long_transcript_is_imported_at_once(shop: Checkout, tmp_path: Path) -> None:
     lines = []
     for n in range(400):
         tool, given = [("Grep", {"pattern": f"name_{n}"}), ("Read", {"file_path": "src/names.py"})][n % 2]
@@ -168,7 +168,7 @@ def test_a_long_transcript_is_taken_in_at_once(shop: Checkout, tmp_path: Path) -
     assert "0 findings new, 400 known already." in shop.kl("finding", "import", str(path)).stdout
 
 
-def test_at_a_terminal_it_says_what_it_waits_for(shop: Checkout) -> None:
+def test_at_a_terminal_it_states_what_it_waits_for(shop: Checkout) -> None:
     ours, theirs = os.openpty()
     os.write(ours, b"{}\n\x04")
     done = shop.kl_process("finding", "add", "--hook", stdin=theirs)

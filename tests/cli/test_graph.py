@@ -130,13 +130,13 @@ def test_search_as_json_with_kind_and_limit(kl: Kl) -> None:
 
 
 @pytest.mark.parametrize("words", [["zebra"], ['"'], ["AND", "("], ["*"]])
-def test_nothing_found_is_said(kl: Kl, words: list[str]) -> None:
+def test_nothing_found_is_reported(kl: Kl, words: list[str]) -> None:
     code, out, err = kl("graph", "search", *words)
     assert (code, out) == (0, "")
     assert err == f"kl: no matches for: {' '.join(words)}\n"
 
 
-def test_wrong_use_is_exit_2(kl: Kl) -> None:
+def test_usage_error_is_exit_2(kl: Kl) -> None:
     assert kl("graph", "search")[0] == 2
     assert kl("graph", "search", "x", "--kind", "nothing")[0] == 2
     assert kl("graph", "search", "x", "--limit", "0")[0] == 2
@@ -169,7 +169,7 @@ def test_refs_and_callers_by_file_and_line(kl: Kl) -> None:
 
 
 @pytest.mark.requirement("C19")
-def test_none_is_said_three_ways(kl: Kl) -> None:
+def test_none_is_reported_three_ways(kl: Kl) -> None:
     assert kl("graph", "callers", "show_page")[1].splitlines()[1:] == ["No callers."]
     write(Path.cwd(), {"late.py": "def f(x):\n    x.show_page()\n", "bad.py": "x = = 1\n"})
     code, out, err = kl("graph", "callers", "show_page")
@@ -235,7 +235,7 @@ def test_show_names_the_layer(kl: Kl) -> None:
     assert kl("graph", "show", "Basket")[0] == 0
 
 
-def test_what_means_several_things_or_none_is_exit_2(kl: Kl) -> None:
+def test_what_means_several_items_or_none_is_exit_2(kl: Kl) -> None:
     write(Path.cwd(), {"more.py": "def total(): pass\n"})
     code, out, err = kl("graph", "callers", "total")
     assert (code, out) == (2, "")
@@ -295,8 +295,8 @@ def test_unresolved_uses_of_a_part_leave_dependents_open(kl: Kl) -> None:
 
 def test_a_name_that_is_only_imported_has_a_user(kl: Kl) -> None:
     write(Path.cwd(), {"a.py": "LIMIT_OF_A = 1\n", "b.py": "from a import LIMIT_OF_A\n"})
-    said = kl("graph", "refs", "LIMIT_OF_A")[1].splitlines()
-    assert said[1:] == ["b.py", "     1  imports     in namespace:b  (import)"]
+    printed = kl("graph", "refs", "LIMIT_OF_A")[1].splitlines()
+    assert printed[1:] == ["b.py", "     1  imports     in namespace:b  (import)"]
     assert kl("graph", "path", "b", "LIMIT_OF_A")[1].splitlines()[1] == "  imports field:a.LIMIT_OF_A  b.py:1 (import)"
 
 
@@ -366,7 +366,7 @@ def test_a_question_imports_what_it_needs(kl: Kl, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("seen", [True, False])
-def test_what_takes_long_is_said_first_to_whoever_watches(kl: Kl, monkeypatch: pytest.MonkeyPatch, seen: bool) -> None:
+def test_what_takes_long_is_announced_to_whoever_watches(kl: Kl, monkeypatch: pytest.MonkeyPatch, seen: bool) -> None:
     screen = io.StringIO()
     monkeypatch.setattr(screen, "isatty", lambda: seen)
     monkeypatch.setattr("sys.stderr", screen)

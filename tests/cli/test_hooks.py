@@ -66,7 +66,7 @@ def test_only_some(repo: Repository) -> None:
     assert states == ["installed", "missing", "installed"]
 
 
-def test_a_commit_that_breaks_a_layer_is_blocked_and_says_where(repo: Repository) -> None:
+def test_a_commit_that_breaks_a_layer_is_blocked_and_states_where(repo: Repository) -> None:
     for name, text in {".kl/architecture.yaml": LAYERS, "top/__init__.py": "", "low/__init__.py": ""}.items():
         (repo.top / name).parent.mkdir(exist_ok=True)
         (repo.top / name).write_text(text)
@@ -76,8 +76,8 @@ def test_a_commit_that_breaks_a_layer_is_blocked_and_says_where(repo: Repository
     (repo.top / "low/__init__.py").write_text("import top\n")
     blocked = commit_with(repo, "drift")
     assert blocked.returncode == 1
-    said = blocked.stdout + blocked.stderr
-    assert "low/__init__.py:1" in said
+    printed = blocked.stdout + blocked.stderr
+    assert "low/__init__.py:1" in printed
     (repo.top / "low/__init__.py").write_text("")  # the staged content still drifts
     assert subprocess.run(
         ["git", "commit", "-m", "x"], cwd=repo.top, env=ENV, capture_output=True, check=False
@@ -125,7 +125,7 @@ def test_a_layer_free_repository_commits_as_before(repo: Repository) -> None:
 
 
 @pytest.mark.parametrize("args", [["install", "--only", "pre-comit"], ["install", "--nope"]])
-def test_wrong_use(repo: Repository, args: list[str]) -> None:
+def test_usage_error(repo: Repository, args: list[str]) -> None:
     done = kl(repo.top, "hooks", *args)
     assert (done.returncode, done.stdout) == (2, "")
     assert "pre-comit" in done.stderr or "--nope" in done.stderr

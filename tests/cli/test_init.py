@@ -40,12 +40,12 @@ def kl(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFi
 
 
 def ours() -> dict[str, bytes]:
-    """The files of the work tree."""
+    """The files of the working tree."""
     return {p.as_posix(): p.read_bytes() for p in Path().rglob("*") if p.is_file() and ".git" not in p.parts}
 
 
 @pytest.mark.requirement("A49")
-def test_init_writes_layers_that_are_green_and_says_what_to_do_next(kl: Kl) -> None:
+def test_init_writes_layers_that_are_green_and_states_what_to_do_next(kl: Kl) -> None:
     code, out, err = kl("init")
     assert (code, err) == (0, "")
     assert sorted(set(ours()) - set(FILES)) == [".kl/.gitignore", MANIFEST, ".kl/config.yaml", LIFECYCLE]
@@ -139,7 +139,7 @@ def test_where_appending_is_not_plainly_right_nothing_is_appended(text: str) -> 
     assert _pre_commit_addition(text.encode()) is None
 
 
-def test_the_snippet_says_the_same_as_the_hooks_we_publish() -> None:
+def test_the_snippet_states_the_same_as_the_hooks_we_publish() -> None:
     import yaml
 
     every = yaml.safe_load((Path(__file__).parents[2] / ".pre-commit-hooks.yaml").read_text())
@@ -193,7 +193,7 @@ def test_json(kl: Kl) -> None:
     assert {row["what"] for row in json.loads(out)["done"]} == {"removed"}
 
 
-def test_a_proposal_says_which_files_it_could_not_read(kl: Kl) -> None:
+def test_a_proposal_states_which_files_it_could_not_read(kl: Kl) -> None:
     write(Path.cwd(), {"src/shop/core/bad.py": "def (\n"})
     code, out, _ = kl("init")
     assert code == 0 and "unread" in out and "src/shop/core/bad.py:1:5" in out
@@ -274,9 +274,7 @@ class Terminal(io.StringIO):
         return True
 
 
-def test_a_second_time_only_what_is_still_to_be_done_is_asked_and_advised(
-    kl: Kl, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_second_time_only_what_is_still_open_is_asked_and_advised(kl: Kl, monkeypatch: pytest.MonkeyPatch) -> None:
     write(Path.cwd(), {"README.md": README, PRE_COMMIT_FILE: PRE_COMMIT})
     monkeypatch.setattr("sys.stdin", Terminal("y\ny\n"))
     code, out, err = kl("init")

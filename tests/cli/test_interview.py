@@ -1,4 +1,4 @@
-"""The interview from outside: gaps end when they are answered, nothing said is lost, files of answers work."""
+"""The interview from outside: gaps end when they are answered, no answer is lost, files of answers work."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_a_person_who_answers_again_changes_his_answer(repo: Checkout) -> None:
     assert [one["title"] for one in facts] == ["Workflow preferences: Five turns."]
 
 
-def test_what_is_said_of_a_role_goes_into_the_role_and_what_is_settled_is_proposed(repo: Checkout) -> None:
+def test_what_is_reported_of_a_role_goes_into_the_role_and_what_is_settled_is_proposed(repo: Checkout) -> None:
     repo.kl("seed", "--system")
     assert "player_ask_before" in gaps(repo, "--max-questions", "99")
     answer(repo, "player_ask_before: Changing a migration.\n"
@@ -130,7 +130,7 @@ def test_the_short_form_after_a_review(repo: Checkout) -> None:
     assert len(gaps(repo, "--abbreviated", "security")) == 5
 
 
-def test_mistakes_in_a_file_of_answers_are_told_at_once_and_nothing_is_written(repo: Checkout) -> None:
+def test_mistakes_in_a_file_of_answers_are_reported_at_once_and_nothing_is_written(repo: Checkout) -> None:
     repo.write("a.yaml", "purpos: X\ngoals: [a, b]\npurpose: It converts maps.\n")
     done = repo.kl("interview", "--answers", "a.yaml")
     assert done.returncode == 2 and 'Did you mean "purpose"?' in done.stderr and "a.yaml:2:8" in done.stderr
@@ -182,7 +182,7 @@ def test_an_interrupt_loses_nothing_that_was_answered(
     assert "architecture_summary" not in gaps(repo, "--focus", "architecture")
 
 
-def test_an_answer_that_can_not_be_kept_is_asked_for_again(
+def test_an_answer_that_can_not_be_stored_is_asked_for_again(
     repo: Checkout, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert typed(repo, monkeypatch, "x" * 200_000, "Readers, filters, writers.", "q") == 0
@@ -199,13 +199,13 @@ def test_where_kl_is_not_set_up_nobody_is_asked(tmp_path: Any, home: Any) -> Non
 
 
 def test_the_same_answer_is_proposed_as_a_decision_once(repo: Checkout) -> None:
-    said = "tech_decisions: PostgreSQL rather than SQLite, because orders need transactions.\n"
-    answer(repo, said)
-    answer(repo, said)
+    printed = "tech_decisions: PostgreSQL rather than SQLite, because orders need transactions.\n"
+    answer(repo, printed)
+    answer(repo, printed)
     assert json.loads(repo.kl("decision", "list", "--format", "json").stdout)["total"] == 1
 
 
-def test_a_list_that_ends_early_says_so_and_names_what_focus_takes(repo: Checkout) -> None:
+def test_a_list_that_ends_early_reports_it_and_names_what_focus_takes(repo: Checkout) -> None:
     shown = repo.kl("interview").stdout
     assert "… and 13 more: --top 23" in shown and "(high, project_overview)" in shown
     assert "more" not in repo.kl("interview", "--max-questions", "23").stdout.splitlines()[-2]

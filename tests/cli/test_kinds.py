@@ -35,7 +35,7 @@ def test_a_record_from_its_making_to_its_end(repo: Checkout) -> None:
     assert not (repo.root / path).exists()
 
 
-def test_what_is_wrong_is_said_at_once_and_nothing_is_written(repo: Checkout) -> None:
+def test_what_is_wrong_is_reported_at_once_and_nothing_is_written(repo: Checkout) -> None:
     done = repo.kl("decision", "new", "--tag", "two words", "--confidence", "300", "--governs", "../x")
     assert done.returncode == 2
     for word in ('"title" is missing', '"context" is missing', "two words", "from 0 to 100", "'../x'"):
@@ -62,7 +62,7 @@ def test_only_people_accept(repo: Checkout) -> None:
     assert repo.kl("decision", "accept", "ADR-0001").returncode == 0
 
 
-def test_an_agent_says_for_nobody_else_that_he_stands_behind_it(repo: Checkout) -> None:
+def test_an_agent_answers_for_nobody_else_that_he_vouches_for_it(repo: Checkout) -> None:
     bot = {"KL_AGENT": "bot"}
     done = repo.kl("decision", "new", "Two scanners", *RIGHT, "--authority", "human", env=bot)
     assert (done.returncode, "human is for people" in done.stderr) == (2, True)
@@ -99,8 +99,8 @@ def test_no_secret_stays_of_a_heading_or_a_session(repo: Checkout, tmp_path: Pat
     file = tmp_path / "memory.json"
     file.write_text(json.dumps({"content": "Run make.", "source": secret}))
     assert repo.kl("memory", "import", str(file)).returncode == 0
-    kept = [path for path in (*repo.root.rglob("kl.db*"), *(repo.root / ".kl").rglob("*.md")) if path.is_file()]
-    assert kept and not [path for path in kept if secret.encode() in path.read_bytes()]
+    stored = [path for path in (*repo.root.rglob("kl.db*"), *(repo.root / ".kl").rglob("*.md")) if path.is_file()]
+    assert stored and not [path for path in stored if secret.encode() in path.read_bytes()]
 
 
 def test_a_field_called_as_an_option_is_the_option(repo: Checkout) -> None:
@@ -158,14 +158,14 @@ verbs:
     assert (done.returncode, ".kl/kinds/bad.yaml" in done.stderr) == (0, True)
 
 
-def test_delete_without_anybody_to_ask_is_wrong_use_and_names_the_option(repo: Checkout) -> None:
+def test_delete_without_anybody_to_ask_is_a_usage_error_and_names_the_option(repo: Checkout) -> None:
     repo.kl("decision", "new", "Two scanners", *RIGHT)
     done = repo.kl("decision", "delete", "ADR-0001")
     assert (done.returncode, "--yes" in done.stderr) == (2, True)
     assert repo.kl("decision", "show", "ADR-0001").returncode == 0
 
 
-def test_ids_of_any_length_stand_in_columns(repo: Checkout) -> None:
+def test_ids_of_any_length_are_in_columns(repo: Checkout) -> None:
     repo.kl("feature", "new", "Sign in", "--id", "FEAT-A-1")
     repo.kl("feature", "new", "Sign in from afar", "--id", "FEAT-AUTHENTICATION-12")
     repo.kl("decision", "new", "Sign nothing", *RIGHT)
@@ -207,8 +207,8 @@ def test_a_change_of_status_and_an_edit_answer_in_json_too(repo: Checkout) -> No
         assert (found["schema"], found["status"]) == ("kl.record/1", "accepted")
 
 
-def test_a_broken_kind_stands_in_no_other_ones_way(repo: Checkout) -> None:
-    """Its own commands, and the gate, say what is wrong; everything else works and says it too."""
+def test_a_broken_kind_hinders_no_other_one(repo: Checkout) -> None:
+    """Its own commands, and the gate, state what is wrong; everything else works and states it too."""
     repo.write(".kl/kinds/risk.yaml", "version: 1\nname: risk\nprefix: RISK\nstatuses: [open, Over]\n")
     repo.write(".kl/kinds/twin.yaml", "name: memory\nprefix: TWIN\npurpose: A twin\nstatuses: [open]\n")
     assert repo.kl("decision", "new", "Two scanners", *RIGHT).returncode == 0
@@ -223,7 +223,7 @@ def test_a_broken_kind_stands_in_no_other_ones_way(repo: Checkout) -> None:
     assert (done.returncode, "risk.yaml" in done.stderr) == (0, True)
 
 
-def test_a_list_shows_what_the_status_does_not_say(repo: Checkout) -> None:
+def test_a_list_shows_what_the_status_does_not_state(repo: Checkout) -> None:
     assert repo.kl("outcome", "capture", "Parser", "--failure").returncode == 0
     turn = ("--feature", "FEAT-A-12", "--decision", "implemented", "--review", "rejected", "--feedback", "No tests.")
     assert repo.kl("turn", "add", *turn).returncode == 0
@@ -272,16 +272,16 @@ def test_what_a_person_made_is_not_an_agent_s_to_delete(repo: Checkout) -> None:
 
 
 def test_what_is_missing_names_its_option(repo: Checkout) -> None:
-    said = repo.kl("decision", "new").stderr
-    assert "Give --context, or --edit.\n" in said
-    assert "Give --decision, or --edit.\n" in said
-    assert "Give TITLE, or --edit.\n" in said
+    printed = repo.kl("decision", "new").stderr
+    assert "Give --context, or --edit.\n" in printed
+    assert "Give --decision, or --edit.\n" in printed
+    assert "Give TITLE, or --edit.\n" in printed
     assert repo.kl("objective", "new").stderr.endswith('"title" is missing. What it is, in one line. Give TITLE.\n')
     assert "Give --task-type, or --edit." in repo.kl("gate", "new", "Strict").stderr
 
 
 @pytest.mark.parametrize("kind", ["decision", "failure", "gate", "turn", "role", "finding"])
-def test_the_example_of_new_can_be_typed_as_it_stands(repo: Checkout, kind: str) -> None:
+def test_the_example_of_new_can_be_typed_unchanged(repo: Checkout, kind: str) -> None:
     (example,) = [line for line in repo.kl(kind, "new", "--help").stdout.splitlines() if "Example: kl " in line]
     assert example.endswith(" --edit")
     writes = repo.write("editor.sh", "#!/bin/sh\nexit 0\n")
@@ -293,7 +293,7 @@ def test_the_example_of_new_can_be_typed_as_it_stands(repo: Checkout, kind: str)
 
 
 @pytest.mark.parametrize("kind", ["memory", "objective", "task", "outcome", "failure", "turn", "role"])
-def test_what_an_empty_list_says_can_be_typed_as_it_stands(repo: Checkout, kind: str) -> None:
+def test_what_an_empty_list_states_can_be_typed_unchanged(repo: Checkout, kind: str) -> None:
     advice = repo.kl(kind, "list").stdout.partition("Make one: kl ")[2]
     done = repo.kl(*shlex.split(advice), env={"EDITOR": "false"})
     assert "missing" not in done.stderr.lower()

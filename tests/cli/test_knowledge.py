@@ -10,7 +10,7 @@ from kl_hooks.records.events import Event, append_events
 from kl_hooks.records.write import create_record, supersede
 from tests.support import Checkout
 
-SAID = {"context": "Names.", "decision": "Feed them.", "status": "accepted"}
+PRINTED = {"context": "Names.", "decision": "Feed them.", "status": "accepted"}
 
 
 @pytest.fixture
@@ -20,7 +20,7 @@ def known(repo: Checkout) -> Checkout:
     repo.commit()
     ws = repo.workspace()
     for title, about in (("Feed bytes", "src/a.py"), ("Feed text", "function:a.feed"), ("Feed lines", "src/gone.py")):
-        create_record(ws, ws.kinds["decision"], {"title": title, "governs": [about], **SAID})
+        create_record(ws, ws.kinds["decision"], {"title": title, "governs": [about], **PRINTED})
     supersede(ws, "ADR-0001", "ADR-0002")
     create_record(ws, ws.kinds["memory"], {"title": "m", "pattern": "Feed slowly.", "authority": "agent"})
     create_record(ws, ws.kinds["objective"], {"title": "Feed everything"})
@@ -35,7 +35,7 @@ def health(repo: Checkout) -> dict[str, list[str]]:
     return sorts
 
 
-def test_status_counts_by_kind_and_says_what_waits(known: Checkout) -> None:
+def test_status_counts_by_kind_and_states_what_waits(known: Checkout) -> None:
     done = known.kl("knowledge", "status")
     assert done.returncode == 0
     assert "decision       3   2 accepted, 1 superseded" in done.stdout
@@ -57,7 +57,7 @@ def test_list_and_search_reach_every_kind(known: Checkout) -> None:
     assert known.kl("knowledge", "list", "--kind", "memo").returncode == 2
 
 
-def test_health_says_what_speaks_against_what_and_can_fail(known: Checkout) -> None:
+def test_health_states_what_speaks_against_what_and_can_fail(known: Checkout) -> None:
     assert health(known) == {"unanchored": ["ADR-0003"]}
     good = known.kl("knowledge", "health", "--fail-under", "66")
     assert (good.returncode, good.stdout.splitlines()[-1]) == (0, "2 of 3 live records healthy (66 %).")
@@ -68,7 +68,7 @@ def test_health_says_what_speaks_against_what_and_can_fail(known: Checkout) -> N
 
 def test_contradictions_by_subject_only(known: Checkout) -> None:
     ws = known.workspace()
-    create_record(ws, ws.kinds["decision"], {"title": "Feed text", "governs": ["function:a.feed"], **SAID})
+    create_record(ws, ws.kinds["decision"], {"title": "Feed text", "governs": ["function:a.feed"], **PRINTED})
     assert health(known)["contradicted"] == ["ADR-0002", "ADR-0004"]
     known.write(
         ".kl/architecture.yaml",
@@ -76,8 +76,8 @@ def test_contradictions_by_subject_only(known: Checkout) -> None:
         "  - name: cli\n    paths: [src/cli/]\n    may_depend_on: [core]\n",
     )
     known.write("src/core/a.py", "A = 1\n")
-    said = {"title": "t", "pattern": "Use from cli import x.", "about": ["src/core/a.py"], "status": "approved"}
-    made = create_record(ws, ws.kinds["memory"], said)
+    printed = {"title": "t", "pattern": "Use from cli import x.", "about": ["src/core/a.py"], "status": "approved"}
+    made = create_record(ws, ws.kinds["memory"], printed)
     assert made.id in health(known)["contradicted"]
 
 
@@ -98,10 +98,10 @@ def test_where_nothing_is_known_everything_is_well(repo: Checkout) -> None:
     assert "nothing is known yet" in repo.kl("knowledge", "status").stdout
 
 
-def test_every_list_that_is_cut_says_how_many_there_are(repo: Checkout) -> None:
+def test_every_list_that_is_cut_states_how_many_there_are(repo: Checkout) -> None:
     for number in range(3):
-        said = ("--context", "Parsing is slow.", "--decision", f"Parser {number} is used.")
-        assert repo.kl("decision", "new", f"Parser number {number}", *said).returncode == 0
+        printed = ("--context", "Parsing is slow.", "--decision", f"Parser {number} is used.")
+        assert repo.kl("decision", "new", f"Parser number {number}", *printed).returncode == 0
     for command in (
         ("knowledge", "search", "parser", "--all"),
         ("decision", "search", "parser", "--all"),

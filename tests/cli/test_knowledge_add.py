@@ -47,7 +47,7 @@ def test_an_overview_becomes_facts_and_guides(repo: Checkout) -> None:
     assert "Architecture" in repo.kl("guide", "list").stdout
 
 
-def test_mistakes_are_told_and_nothing_is_written(repo: Checkout) -> None:
+def test_mistakes_are_reported_and_nothing_is_written(repo: Checkout) -> None:
     assert repo.kl("knowledge", "add", "none.md").returncode == 2
     assert repo.kl("knowledge", "add", ".", "--pattern", "../*.md").returncode == 2
     repo.write("x.md", "Nothing at all.\n")

@@ -54,7 +54,7 @@ def test_what_is_archived_or_has_ended_goes_out_too(repo: Checkout, place: str, 
     assert (out["id"], out["expires"]) == ("OBJ-0004", expires)
 
 
-def test_a_kind_that_there_is_not_is_told_and_the_near_one_named(repo: Checkout) -> None:
+def test_a_kind_that_there_is_not_is_reported_and_the_near_one_named(repo: Checkout) -> None:
     written(repo)
     for args in (("--kind", "objectiv"), ("OBJ-0004", "--kind", "objectiv"), ("OBJ-0020", "--kind", "objectiv")):
         done = repo.kl("knowledge", "export", *args)
@@ -65,6 +65,6 @@ def test_a_kind_that_there_is_not_is_told_and_the_near_one_named(repo: Checkout)
 
 @pytest.mark.parametrize("command", ["import", "export"])
 def test_the_help_names_the_kinds_that_have_an_import_of_their_own(repo: Checkout, command: str) -> None:
-    said = " ".join(repo.kl("knowledge", command, "--help").stdout.split())
+    printed = " ".join(repo.kl("knowledge", command, "--help").stdout.split())
     for kind in (kind for kind, verbs in OWN_COMMANDS.items() if "import" in verbs):
-        assert f"kl {kind} import" in said
+        assert f"kl {kind} import" in printed

@@ -27,22 +27,22 @@ def test_objectives_of_another_tool_come_in_and_go_out(repo: Checkout) -> None:
     assert "id: OBJ-0007\n" in repo.kl("knowledge", "export", "OBJ-0007", "--format", "yaml").stdout
 
 
-def test_if_anything_is_wrong_nothing_is_taken_in(repo: Checkout) -> None:
+def test_if_anything_is_wrong_nothing_is_imported(repo: Checkout) -> None:
     good = repo.write("a.json", json.dumps([{"title": "One"}, {"title": "Two"}]))
     bad = repo.write("b.yaml", "title: Three\nstatus: nearly\n")
     done = repo.kl("knowledge", "import", "--kind", "objective", str(good), str(bad))
     assert done.returncode == 2 and "b.yaml" in done.stderr and "nearly" not in done.stdout
     assert repo.kl("objective", "list", "--format", "json").stdout.count("OBJ-") == 0
-    for args, said in (
+    for args, printed in (
         (("--kind", "objectiv", str(good)), "objective"), (("--kind", "memory", str(good)), "kl memory import"),
         (("--kind", "objective", "nothing.json"), "is not there"),
     ):  # fmt: skip
         done = repo.kl("knowledge", "import", *args)
-        assert done.returncode == 2 and said in done.stderr, args
+        assert done.returncode == 2 and printed in done.stderr, args
 
 
 @pytest.mark.parametrize(
-    ("records", "said"),
+    ("records", "printed"),
     [
         ([{"id": "OBJ-0007", "title": "A"}, {"id": "OBJ-0007", "title": "B"}, {"title": "C"}], "a.json (2): OBJ-0007"),
         ([{"title": "A"}, {"id": "bogus-1", "title": "B"}, {"id": "OBJ-xx_y!", "title": "C"}], "a.json (3): 'OBJ-xx"),
@@ -50,12 +50,12 @@ def test_if_anything_is_wrong_nothing_is_taken_in(repo: Checkout) -> None:
         ([{"title": "A"}, {"id": "OBJ-0001", "title": "Gone"}], "a.json (2): OBJ-0001 was deleted"),
     ],
 )  # fmt: skip
-def test_a_record_that_does_not_fit_keeps_all_others_out(repo: Checkout, records: list[object], said: str) -> None:
+def test_a_record_that_does_not_fit_keeps_all_others_out(repo: Checkout, records: list[object], printed: str) -> None:
     repo.kl("objective", "new", "Gone")
     assert repo.kl("objective", "delete", "OBJ-0001", "--yes").returncode == 0
     repo.write("a.json", json.dumps(records))
     done = repo.kl("knowledge", "import", "--kind", "objective", "a.json")
-    assert (done.returncode, done.stdout, said in done.stderr) == (2, "", True), done.stderr
+    assert (done.returncode, done.stdout, printed in done.stderr) == (2, "", True), done.stderr
     assert list((repo.root / ".kl/knowledge/objectives").iterdir()) == []
 
 
@@ -82,7 +82,7 @@ def test_a_file_written_by_hand_counts_as_there(repo: Checkout) -> None:
     assert (done.returncode, done.stdout, "there already" in done.stderr) == (0, "", True), done.stderr
 
 
-def test_the_same_thing_twice_is_known_by_what_it_says_where_ids_follow_from_that(repo: Checkout) -> None:
+def test_the_same_item_twice_is_known_by_what_it_states_where_ids_follow_from_that(repo: Checkout) -> None:
     one = {"title": "Mock the clock", "approach": "Mock it.", "prevention": "Use a real one."}
     repo.write("a.json", json.dumps([one, one]))
     done = repo.kl("knowledge", "import", "--kind", "failure", "a.json")
@@ -94,7 +94,7 @@ def test_the_same_thing_twice_is_known_by_what_it_says_where_ids_follow_from_tha
 
 
 @pytest.mark.parametrize("text", ["[] #x", "---\n[]", "[ ]", "[]"])
-def test_a_file_without_a_record_is_told(repo: Checkout, text: str) -> None:
+def test_a_file_without_a_record_is_reported(repo: Checkout, text: str) -> None:
     for name in ("a.yaml", "a.json"):
         repo.write(name, text)
         done = repo.kl("knowledge", "import", "--kind", "objective", name)
@@ -113,11 +113,11 @@ verbs:
 """
 
 
-@pytest.mark.parametrize("said", [{"status": "approved"}, {"Status": "approved"}, {"status": "ok"}, {"status": " OK "},
+@pytest.mark.parametrize("odd", [{"status": "approved"}, {"Status": "approved"}, {"status": "ok"}, {"status": " OK "},
                                   {"status": " approved "}])  # fmt: skip
-def test_an_agent_approves_nothing_by_an_import(repo: Checkout, said: dict[str, str]) -> None:
+def test_an_agent_approves_nothing_by_an_import(repo: Checkout, odd: dict[str, str]) -> None:
     repo.write(".kl/kinds/plan.yaml", PLAN)
-    repo.write("a.json", json.dumps({"title": "A", **said}))
+    repo.write("a.json", json.dumps({"title": "A", **odd}))
     for env, status, authority in (({"KL_AGENT": "bot"}, "proposed", "agent"), ({}, "approved", "human")):
         done = repo.kl("knowledge", "import", "--kind", "plan", "a.json", "--format", "json", env=env)
         (made,) = json.loads(done.stdout)["made"]
@@ -127,7 +127,7 @@ def test_an_agent_approves_nothing_by_an_import(repo: Checkout, said: dict[str, 
         assert event.session == ("agent:bot" if env else "")
 
 
-def test_an_agent_stands_for_nobody_else_in_an_import(repo: Checkout) -> None:
+def test_an_agent_answers_for_nobody_else_in_an_import(repo: Checkout) -> None:
     repo.write("a.json", json.dumps([{"title": "A"}, {"title": "B", "Authority": " Human"}]))
     done = repo.kl("knowledge", "import", "--kind", "objective", "a.json", env={"KL_AGENT": "bot"})
     assert done.returncode == 2 and "a.json (2): human is for people" in done.stderr and "twice" not in done.stderr

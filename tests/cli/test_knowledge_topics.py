@@ -25,7 +25,7 @@ def added(repo: Checkout, *args: str) -> list[tuple[str, str, str]]:
 
 
 @pytest.mark.requirement("B55", "B56")
-def test_decisions_and_specifications_are_told_by_what_they_say(repo: Checkout) -> None:
+def test_decisions_and_specifications_are_recognized_by_their_text(repo: Checkout) -> None:
     repo.write("docs/in/storage.md", ADR)
     repo.write("docs/in/locks.md", ADR.replace("SQLite", "flock").replace("# Use", "---\nid: ADR-0042\n---\n\n# Use"))
     repo.write("docs/in/sign-in.md", "---\nid: FEAT-AUTH-12\n---\n\n# Sign in\n\n## Purpose\n\nLet people in.\n")

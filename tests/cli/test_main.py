@@ -47,7 +47,7 @@ def test_help_shows_about_ten_commands_and_imports_none(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("argv", "said"),
+    ("argv", "printed"),
     [
         (("contex", "x"), "Did you mean 'context'?"),
         (("evidence", "shw"), "Did you mean 'show'?"),
@@ -58,15 +58,15 @@ def test_help_shows_about_ten_commands_and_imports_none(tmp_path: Path) -> None:
         (("context", "x", "--budjet", "3"), "Usage: kl context [OPTIONS] TASK\nTry 'kl context --help'"),
     ],
 )
-def test_wrong_use_is_exit_2_with_a_hint(argv: tuple[str, ...], said: str, tmp_path: Path) -> None:
+def test_usage_error_is_exit_2_with_a_hint(argv: tuple[str, ...], printed: str, tmp_path: Path) -> None:
     done = kl(*argv, cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
-    assert said in done.stderr
+    assert printed in done.stderr
     assert "Traceback" not in done.stderr
 
 
 @pytest.mark.parametrize("group", [(), ("arch",), ("graph",), ("decision",), ("evidence",)])
-def test_a_group_without_a_command_prints_its_help_as_it_stands(group: tuple[str, ...], tmp_path: Path) -> None:
+def test_a_group_without_a_command_prints_its_help(group: tuple[str, ...], tmp_path: Path) -> None:
     help_, bare = kl(*group, "--help", cwd=tmp_path), kl(*group, cwd=tmp_path)
     # a click before 8.2 has it on stdout, with 0
     assert (bare.returncode, bare.stdout, bare.stderr) in [(2, "", help_.stdout), (0, help_.stdout, "")]
@@ -77,7 +77,7 @@ def test_an_option_may_come_from_the_environment(tmp_path: Path) -> None:
     assert "is not one of" in kl("context", "x", cwd=tmp_path, KL_CONTEXT_FORMAT="yaml").stderr
 
 
-def test_our_own_fault_is_exit_4_with_a_report(tmp_path: Path) -> None:
+def test_an_internal_error_is_exit_4_with_a_report(tmp_path: Path) -> None:
     code = (
         "import sys, click; from kl_hooks.cli import main\n"
         "@click.command()\n"
@@ -95,7 +95,7 @@ def test_our_own_fault_is_exit_4_with_a_report(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("argv", "expected"), [(["arch", "check", "--staged"], 0), (["arch", "check"], 4)])
-def test_our_own_fault_costs_nobody_a_commit(argv: list[str], expected: int, tmp_path: Path) -> None:
+def test_an_internal_error_costs_nobody_a_commit(argv: list[str], expected: int, tmp_path: Path) -> None:
     code = (
         "import sys, click; from kl_hooks.cli import main\n"
         "@click.command(context_settings={'ignore_unknown_options': True})\n"
@@ -164,10 +164,10 @@ def test_what_an_argument_holds_reaches_no_terminal(tmp_path: Path, argv: tuple[
     (tmp_path / "x.xml").write_text("<testsuite/>")
     done = kl(*argv, text, cwd=tmp_path, HOME=str(tmp_path / "home"))
     assert done.returncode in (0, 1, 2, 3), done.stderr
-    said = done.stdout + done.stderr
-    assert [sign for sign in said if sign != "\n" and not sign.isprintable()] == []
-    assert "\nkl: fake" not in said and "internal error" not in said
-    assert max(map(len, said.splitlines()), default=0) <= 1100
+    printed = done.stdout + done.stderr
+    assert [sign for sign in printed if sign != "\n" and not sign.isprintable()] == []
+    assert "\nkl: fake" not in printed and "internal error" not in printed
+    assert max(map(len, printed.splitlines()), default=0) <= 1100
 
 
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
@@ -183,7 +183,7 @@ def test_closed_streams_are_nobody_listening_and_no_fault(tmp_path: Path, closed
         assert not path.is_file() or b"hello\n" not in path.read_bytes(), path
 
 
-def test_a_folder_that_is_gone(tmp_path: Path) -> None:
+def test_a_folder_that_was_removed(tmp_path: Path) -> None:
     command = f"mkdir gone; cd gone; rmdir ../gone; exec {sys.executable} -P -m kl_hooks status"
     environ = os.environ | {"PYTHONPATH": str(ROOT)}
     done = subprocess.run(["sh", "-c", command], cwd=tmp_path, env=environ, capture_output=True, text=True, check=False)
@@ -194,7 +194,7 @@ TEXT_ONLY = {
     "kl run", "kl commits record", "kl context why", "kl tool", "kl evidence export", "kl evidence import",
     "kl memory export", "kl help",
 }  # fmt: skip
-"""Commands without `--format json`: they pass through, say one line for people, or have a form of their own."""
+"""Commands without `--format json`: they pass through, print one line for people, or have a form of their own."""
 
 
 def leaves(command: click.Command, name: str, above: click.Context | None) -> Iterator[tuple[str, click.Command]]:

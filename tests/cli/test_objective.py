@@ -1,4 +1,4 @@
-"""Objectives from outside: made with tasks, counted on demand, told in every package."""
+"""Objectives from outside: made with tasks, counted on demand, reported in every package."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_a_hand_edit_of_the_lists_counts_at_once(repo: Checkout) -> None:
 
 
 @pytest.mark.requirement("A53")
-def test_every_package_tells_of_active_objectives_and_of_five_tasks_at_most(repo: Checkout) -> None:
+def test_every_package_shows_active_objectives_and_five_tasks_at_most(repo: Checkout) -> None:
     repo.write("shop.py", "def total(items):\n    return sum(items)\n")
     repo.commit()
     repo.kl("objective", "new", "Zebra crossing", "--tasks", "a1,a2,a3,a4,a5,a6,a7")
@@ -59,7 +59,7 @@ def test_every_package_tells_of_active_objectives_and_of_five_tasks_at_most(repo
     assert "OBJ-0002" not in package
 
 
-def test_mistakes_are_told_and_change_nothing(repo: Checkout) -> None:
+def test_mistakes_are_reported_and_change_nothing(repo: Checkout) -> None:
     assert repo.kl("objective", "new").returncode == 2
     assert repo.kl("objective", "link", "OBJ-0009", "x").returncode == 2
     repo.kl("objective", "new", "A parser")

@@ -45,7 +45,7 @@ def captured(repo: Checkout, *args: str) -> dict[str, Any]:
 
 
 @pytest.mark.requirement("B25", "B26")
-def test_everything_that_can_be_said_of_an_outcome_is_kept(repo: Checkout) -> None:
+def test_everything_that_can_be_recorded_of_an_outcome_is_stored(repo: Checkout) -> None:
     made = captured(
         repo, "Sign-in", "--type", "REVIEW_FAILED", "--failure", "--task-id", "T-1", "--requirements", "R", "--summary",
         "S", "--approach", "A", "--pattern", "P1", "--pattern", "P2", "--problem", "Q", "--lesson", "L",
@@ -66,7 +66,7 @@ def test_everything_that_can_be_said_of_an_outcome_is_kept(repo: Checkout) -> No
 
 
 @pytest.mark.requirement("B55")
-def test_a_task_file_says_most_of_it_and_options_win(repo: Checkout) -> None:
+def test_a_task_file_states_most_of_it_and_options_win(repo: Checkout) -> None:
     repo.write("t.md", TASK)
     dry = captured(repo, "--from-task-file", "t.md", "--dry-run")
     assert dry["fields"]["task_id"] == "TASK-42"
@@ -99,7 +99,7 @@ def test_a_similar_outcome_reaches_the_package(repo: Checkout) -> None:
     assert made["id"] in package and "Pin the clock" in package
 
 
-def test_strict_refuses_a_thin_outcome_and_bad_values_are_told_at_once(repo: Checkout) -> None:
+def test_strict_refuses_a_thin_outcome_and_bad_values_are_reported_at_once(repo: Checkout) -> None:
     assert repo.kl("outcome", "capture", "X", "--strict").returncode == 2
     wrong = repo.kl("outcome", "capture", "X", "--type", "TASK_DONE", "--started", "yesterday")
     assert wrong.returncode == 2 and "outcome_type" in wrong.stderr and "started_at" in wrong.stderr

@@ -23,7 +23,7 @@ TOKENS = ("github", "gitlab", "stripe", "npm", "huggingface", "digitalocean", "s
 
 
 def plant() -> dict[str, str]:
-    """A secret of its own for each place; the shapes are those that are known wherever they stand."""
+    """A secret of its own for each place; the shapes are those that are known wherever they are."""
     dice = random.Random(99)
     return {place: SHAPES[TOKENS[n % len(TOKENS)]](dice)[1] for n, place in enumerate(WHERE)}
 
@@ -118,9 +118,9 @@ def test_no_secret_rests_anywhere(tmp_path: Path, home: Path) -> None:
     listed = json.loads(repo.kl("evidence", "list", "--format", "json").stdout)["receipts"]
     assert {r["source"] for r in listed} >= {"pytest", "command", "commits", "junit", "claim"}
     assert "[redacted:" in json.dumps(listed)
-    kept = list(everything(repo.state, home))
-    assert len(kept) > 10
-    found = {(place, where) for place, text in secret.items() for where, content in kept if text.encode() in content}
+    stored = list(everything(repo.state, home))
+    assert len(stored) > 10
+    found = {(place, where) for place, text in secret.items() for where, content in stored if text.encode() in content}
     found = {(place, where) for place, where in found if not (place == "file" and "/graph/" in where)}
     assert found == set()
 

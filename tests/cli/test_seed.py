@@ -57,7 +57,7 @@ def test_the_system_scope_brings_roles_gates_modes_and_rules_once(repo: Checkout
     assert {one["title"] for one in listed["records"]} == {"The player builds", "The coach reviews"}
 
 
-def test_a_document_of_50_megabytes_is_left_out_and_said(repo: Checkout) -> None:
+def test_a_document_of_50_megabytes_is_omitted_and_reported(repo: Checkout) -> None:
     repo.write("AGENTS.md", "## Testing\n\nRun the tests.\n")
     with (repo.root / "README.md").open("wb") as file:
         file.truncate(50_000_000)
@@ -65,7 +65,7 @@ def test_a_document_of_50_megabytes_is_left_out_and_said(repo: Checkout) -> None
     assert done.returncode == 0 and "README.md: longer than" in done.stderr and "1 seed: 1 created" in done.stdout
 
 
-def test_a_project_that_says_nothing_has_nothing_to_seed(repo: Checkout) -> None:
+def test_a_project_that_states_nothing_has_nothing_to_seed(repo: Checkout) -> None:
     assert "no document here" in repo.kl("seed").stdout
 
 
@@ -81,7 +81,7 @@ def test_where_kl_is_not_set_up_nothing_is_written(tmp_path: object, home: objec
 
 
 @pytest.mark.requirement("B8")
-def test_what_keeps_the_books_of_seeding_is_never_told_to_an_agent(repo: Checkout) -> None:
+def test_what_keeps_the_records_of_seeding_is_never_shown_to_an_agent(repo: Checkout) -> None:
     repo.write("README.md", README)
     seeds(repo)
     package = repo.kl("context", "installation of the shop with pip").stdout

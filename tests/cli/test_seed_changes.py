@@ -1,4 +1,4 @@
-"""What becomes of seeds when documents, names and branches change; and which agent is not told what it reads itself."""
+"""Seeds when documents, names and branches change; and which agent is not shown what it reads itself."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def test_a_branch_without_the_records_is_no_dead_end(shop: Checkout) -> None:
     assert seeded(shop)["Usage"] == "kept"  # deleted by a person, on this branch
     shop.git("checkout", "-q", str(guide.relative_to(shop.root)))
     shop.git("merge", "-q", "side")
-    assert seeded(shop)["Usage"] in ("skipped", "outdated")  # the second one says that it is outdated
+    assert seeded(shop)["Usage"] in ("skipped", "outdated")  # the second one states that it is outdated
     assert sorted(statuses(shop, "guide").values()) == ["current", "outdated"]
 
 
@@ -138,7 +138,7 @@ def test_health_sees_stale_seeds_and_files_never_valid_and_leaves_what_is_given_
 
 
 @pytest.mark.requirement("B2")
-def test_what_an_agent_reads_itself_is_left_out_for_that_agent_only_and_counted(repo: Checkout) -> None:
+def test_what_an_agent_reads_itself_is_omitted_for_that_agent_only_and_counted(repo: Checkout) -> None:
     repo.write("CLAUDE.md", "# Rules\n\n## Testing zebras\n\nZebras are tested with stripes.\n")
     repo.commit()
     seeded(repo)

@@ -26,13 +26,13 @@ READING = {
 
 @dataclass(frozen=True)
 class Expected:
-    """Exit codes, and what is said on stderr by whoever reads."""
+    """Exit codes, and what is reported on stderr by whoever reads."""
 
     read: int
     verify: int
     add: int
     doctor: int
-    says: tuple[str, ...] = ()
+    messages: tuple[str, ...] = ()
 
 
 FINE = Expected(0, 0, 0, 0)
@@ -89,9 +89,9 @@ def test_reading(scene: tuple[str, Scene], command: str) -> None:
     done = made.kl(*READING[command])
     harmless(done)
     assert done.returncode == expected.read, done.stderr
-    for words in expected.says:
+    for words in expected.messages:
         assert words in done.stderr
-    assert done.stderr.count(expected.says[0] if expected.says else "kl: ") <= 1, "said once"
+    assert done.stderr.count(expected.messages[0] if expected.messages else "kl: ") <= 1, "said once"
     if expected.read:
         assert done.stdout == ""
     elif "--format" in READING[command]:
@@ -106,7 +106,7 @@ def test_the_gate(scene: tuple[str, Scene]) -> None:
     done = made.kl("verify")
     harmless(done)
     assert done.returncode == TABLE[name].verify, done.stdout + done.stderr
-    assert done.stdout or all(words in done.stderr for words in TABLE[name].says)
+    assert done.stdout or all(words in done.stderr for words in TABLE[name].messages)
 
 
 def test_what_is_written_by_hand(scene: tuple[str, Scene]) -> None:
@@ -114,14 +114,14 @@ def test_what_is_written_by_hand(scene: tuple[str, Scene]) -> None:
     done = made.kl("claim", "add", "is fine", "--about", "file:a.py")
     harmless(done)
     assert done.returncode == TABLE[name].add, done.stderr
-    assert done.returncode == 0 or all(words in done.stderr for words in TABLE[name].says)
+    assert done.returncode == 0 or all(words in done.stderr for words in TABLE[name].messages)
 
 
 def test_the_doctor(scene: tuple[str, Scene], tmp_path: Path) -> None:
     name, made = scene
     if (
         "PATH" not in made.env
-    ):  # a pytest of the machine, where kl is not installed, would be one more thing that is wrong
+    ):  # a pytest of the machine, where kl is not installed, would be one more item that is wrong
         (tmp_path / "git").symlink_to(shutil.which("git") or "git")
         made = replace(made, env=made.env | {"PATH": str(tmp_path)})
     done = made.kl("doctor", "--format", "json")
@@ -168,7 +168,7 @@ def test_commits_and_tests_are_unharmed(scene: tuple[str, Scene]) -> None:
     harmless(tests)
 
 
-def test_what_was_captured_meanwhile_is_taken_in_once_it_can_be(tmp_path: Path, home: Path) -> None:
+def test_what_was_captured_meanwhile_is_imported_once_it_can_be(tmp_path: Path, home: Path) -> None:
     for name in ("locked", "read only"):
         with in_state(name, tmp_path / name.replace(" ", "-")) as made:
             assert made.kl("run", "--", "true").returncode == 0

@@ -1,4 +1,4 @@
-"""`kl status` and `kl verify`: what is there in plain words, and a proof that says what it does not prove."""
+"""`kl status` and `kl verify`: what is there in plain words, and a proof that states what it does not prove."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.support import Checkout, checkout
 TEST = "from helper import X\n\n\ndef test_x():\n    assert X == 1\n"
 
 
-def test_a_pass_beside_untracked_files_is_said_to_be_one(repo: Checkout) -> None:
+def test_a_pass_beside_untracked_files_is_reported_as_one(repo: Checkout) -> None:
     repo.write("test_x.py", TEST)
     repo.commit("the test, without what it needs")
     repo.write("helper.py", "X = 1\n")
@@ -28,14 +28,14 @@ def test_a_pass_beside_untracked_files_is_said_to_be_one(repo: Checkout) -> None
 
 
 def answers(repo: Checkout) -> set[bool]:
-    """Whether the tests are proven, as everybody says it who can be asked."""
+    """Whether the tests are proven, as reported by everybody who can be asked."""
     plain = json.loads(repo.kl("verify", "--format", "json").stdout)["proven"]
     tier = json.loads(repo.kl("status", "--format", "json").stdout)["proof"]["tier"]
     tool = json.loads(repo.kl("tool", "verify", "{}").stdout)["result"]["proven"]
     return {plain, repo.kl("verify", "--at", "HEAD").returncode == 0, tier != "guessed", tool}
 
 
-def test_a_scratch_test_that_is_gone_does_not_make_a_tree_unprovable(repo: Checkout) -> None:
+def test_a_scratch_test_that_was_removed_does_not_make_a_tree_unprovable(repo: Checkout) -> None:
     repo.write("tests/test_x.py", "def test_x():\n    pass\n")
     repo.commit("the tests")
     scratch = repo.write("tests/test_scratch.py", "def test_try():\n    assert 0\n")
@@ -56,7 +56,7 @@ def test_a_scratch_test_that_is_gone_does_not_make_a_tree_unprovable(repo: Check
     assert repo.kl("verify", "--at", "HEAD").returncode == 0
 
 
-def test_a_failure_of_a_test_in_a_file_that_is_still_here_stands(repo: Checkout) -> None:
+def test_a_failure_of_a_test_in_a_file_that_is_still_here_counts(repo: Checkout) -> None:
     repo.write("tests/test_x.py", "from pathlib import Path\n\n\ndef test_x():\n    assert not Path('y').exists()\n")
     repo.write("tests/test_z.py", "def test_z():\n    pass\n")
     repo.commit("the tests")
@@ -97,14 +97,14 @@ def test_a_source_without_evidence_is_not_no_evidence(repo: Checkout) -> None:
     )
 
 
-def test_status_says_what_is_kept_what_waits_and_what_no_longer_holds(repo: Checkout) -> None:
+def test_status_states_what_is_stored_what_waits_and_what_no_longer_holds(repo: Checkout) -> None:
     assert "records" not in repo.kl("status").stdout
-    said = ("--context", "Two clocks drift apart.", "--decision", "One clock is read.")
-    assert repo.kl("decision", "new", "Read one clock", *said).returncode == 0
+    printed = ("--context", "Two clocks drift apart.", "--decision", "One clock is read.")
+    assert repo.kl("decision", "new", "Read one clock", *printed).returncode == 0
     repo.write("src/names.py", "def feed(name):\n    return name\n")
     read = {"session_id": "s1", "cwd": str(repo.root), "tool_name": "Read", "tool_input": {"file_path": "src/names.py"}}
-    told = json.dumps({**read, "tool_response": "def feed(name):\n    return name\n"})
-    repo.kl("finding", "add", "--hook", input=told)
+    reported = json.dumps({**read, "tool_response": "def feed(name):\n    return name\n"})
+    repo.kl("finding", "add", "--hook", input=reported)
     shown = repo.kl("status").stdout
     assert "  records   1 decision, 1 finding\n" in shown
     assert "  waiting   1 decision proposed. See: kl decision list --status proposed\n" in shown
@@ -118,7 +118,7 @@ def test_status_says_what_is_kept_what_waits_and_what_no_longer_holds(repo: Chec
     assert plain["waiting"] == {}
 
 
-def test_a_record_that_cannot_be_read_is_said_beside_the_status(repo: Checkout) -> None:
+def test_a_record_that_cannot_be_read_is_reported_beside_the_status(repo: Checkout) -> None:
     repo.write(".kl/knowledge/decisions/ADR-0001-x.md", "---\nid: [\n---\n")
     done = repo.kl("status")
     assert done.returncode == 0
@@ -126,7 +126,7 @@ def test_a_record_that_cannot_be_read_is_said_beside_the_status(repo: Checkout) 
     assert done.stdout.startswith(f"{repo.root}   main ")
 
 
-def test_a_manifest_with_mistakes_is_said_instead_of_an_old_verdict(repo: Checkout) -> None:
+def test_a_manifest_with_mistakes_is_reported_instead_of_an_old_verdict(repo: Checkout) -> None:
     repo.write("x.py", "")
     repo.write(".kl/architecture.yaml", "layers: [{name: x, paths: [x.py]}]\n")
     assert repo.kl("arch", "check").returncode == 0

@@ -1,4 +1,4 @@
-"""Tasks from outside: planned in waves, circles named, done one after the other."""
+"""Tasks from outside: planned in waves, cycles named, done one after the other."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def test_tasks_are_planned_from_what_they_need_and_give(repo: Checkout) -> None:
     repo.kl("task", "new", "Design", "--produces", "artifact:design")
     repo.kl("task", "new", "Ship", "--requires", "artifact:sign-off")
     plan = json.loads(repo.kl("task", "plan", "--format", "json").stdout)
-    assert plan["active"] and plan["waves"] == [["TSK-0002"]]  # what can't be begun stands in no wave
+    assert plan["active"] and plan["waves"] == [["TSK-0002"]]  # what can't be begun is in no wave
     assert plan["blocked"] == ["TSK-0001", "TSK-0003"]
     assert plan["unmet"] == [
         {"name": "TSK-0001", "token": "file:readme.md"}, {"name": "TSK-0003", "token": "artifact:sign-off"},
@@ -65,7 +65,7 @@ agents:
 
 
 @pytest.mark.requirement("A52")
-def test_circles_are_errors_that_name_everyone_in_them(repo: Checkout) -> None:
+def test_cycles_are_errors_that_name_everyone_in_them(repo: Checkout) -> None:
     repo.write("agents.yaml", AGENTS)
     done = repo.kl("task", "plan", "--from", "agents.yaml")
     assert done.returncode == 1
@@ -80,7 +80,7 @@ def test_circles_are_errors_that_name_everyone_in_them(repo: Checkout) -> None:
     assert "now    critic" in out
 
 
-def test_mistakes_are_told_at_once_and_nothing_is_written(repo: Checkout) -> None:
+def test_mistakes_are_reported_at_once_and_nothing_is_written(repo: Checkout) -> None:
     wrong = repo.kl("task", "new", "X", "--requires", "design", "--produces", "thing:y")
     assert wrong.returncode == 2 and '"design" is no token' in wrong.stderr and '"thing:y" is no token' in wrong.stderr
     assert json.loads(repo.kl("task", "list", "--format", "json").stdout)["total"] == 0
@@ -92,7 +92,7 @@ def test_mistakes_are_told_at_once_and_nothing_is_written(repo: Checkout) -> Non
     assert repo.kl("task", "eligible", "--done", "nobody").returncode == 2
 
 
-def test_a_token_that_was_spoilt_by_an_edit_is_told(repo: Checkout) -> None:
+def test_a_token_that_was_spoilt_by_an_edit_is_reported(repo: Checkout) -> None:
     repo.kl("task", "new", "X")
     repo.kl("task", "edit", "TSK-0001", "--requires", "design")
     done = repo.kl("task", "plan")

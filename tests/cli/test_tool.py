@@ -61,7 +61,7 @@ def test_a_problem_is_an_answer_with_its_exit_code(repo: Checkout, args: tuple[s
     assert done.stderr == ""
 
 
-def test_without_a_home_the_answer_says_what_to_do(tmp_path: Path, home: Path) -> None:
+def test_without_a_home_the_answer_states_what_to_do(tmp_path: Path, home: Path) -> None:
     bare = checkout(tmp_path / "bare", kl=False)
     done = bare.kl("tool", "decision_create", '{"title": "x", "context": "c", "decision": "d"}', "--allow-write")
     assert done.returncode == 3

@@ -1,4 +1,4 @@
-"""Turns from outside: numbered per feature and task, and a rejection is the first thing the next round hears."""
+"""Turns from outside: numbered per feature and task, and a rejection is the first item the next round hears."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def added(repo: Checkout, *args: str, feature: str = "FEAT-AUTH-12", task: str =
 
 
 @pytest.mark.requirement("B29")
-def test_everything_that_can_be_said_of_a_turn_is_kept(repo: Checkout) -> None:
+def test_everything_that_can_be_recorded_of_a_turn_is_stored(repo: Checkout) -> None:
     made = added(
         repo, "--summary", "Did it", "--decision", "implemented", "--review", "REJECTED", "--feedback",
         "No test", "--mode", "continuing_work", "--blocker", "B1", "--criterion", "a = b=done", "--file", "src/a.py",
@@ -60,7 +60,7 @@ def test_a_package_for_a_named_feature_holds_what_must_be_addressed(repo: Checko
     assert "MUST ADDRESS" not in repo.kl("context", "go on with FEAT-AUTH-12").stdout
 
 
-def test_bad_values_are_told_and_nothing_is_written(repo: Checkout) -> None:
+def test_bad_values_are_reported_and_nothing_is_written(repo: Checkout) -> None:
     more = [["--criterion", "x"], ["--coverage", "600"], ["--mode", "sideways"]]
     for args in [
         ["--feature", "auth"],

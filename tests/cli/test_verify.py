@@ -1,4 +1,4 @@
-"""`kl verify`, `kl status` and the tool: no answer from a part of the evidence, and messages that say what to do."""
+"""`kl verify`, `kl status` and the tool: no answer from a part of the evidence, and messages that state what to do."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def plain(repo: Checkout, *args: str, **more: Any) -> Any:
 
 
 def verdicts(repo: Checkout, env: dict[str, str] | None = None) -> list[tuple[bool, list[str]]]:
-    """(proven, what could not be read) as `verify`, `status` and the tool say it."""
+    """(proven, what could not be read) as `verify`, `status` and the tool state it."""
     gate = plain(repo, "verify", env=env)
     status = plain(repo, "status", env=env)["proof"]
     tool = json.loads(repo.kl("tool", "verify", "{}", env=env).stdout)["result"]
@@ -54,7 +54,7 @@ def verdicts(repo: Checkout, env: dict[str, str] | None = None) -> list[tuple[bo
 
 
 @contextmanager
-def lock_held(repo: Checkout) -> Iterator[dict[str, str]]:
+def locked(repo: Checkout) -> Iterator[dict[str, str]]:
     """Another process holds the store lock."""
     command = [sys.executable, "-c", HOLDER, str(repo.state / "store.lock")]
     with subprocess.Popen(command, stdout=subprocess.PIPE) as holder:
@@ -68,7 +68,7 @@ def lock_held(repo: Checkout) -> Iterator[dict[str, str]]:
 
 def test_a_failing_run_that_waits_in_the_spool_counts_while_the_store_is_locked(proven: Checkout) -> None:
     failed = leave_run(proven.workspace(), RED)
-    with lock_held(proven) as env:
+    with locked(proven) as env:
         done = proven.kl("verify", env=env)
         why = f"not proven: run {failed[:8]} failed on this content (1 failed, 1 passed)"
         assert (done.returncode, why in done.stdout) == (1, True)
@@ -185,7 +185,7 @@ def test_what_is_imported_between_two_looks_is_seen_once(proven: Checkout) -> No
     name = next((proven.state / "spool").glob("*.jsonl"))
     copy = name.read_bytes()
     sync_evidence(proven.workspace())
-    with lock_held(proven) as env:
+    with locked(proven) as env:
         name.write_bytes(copy)
         assert plain(proven, "verify", env=env)["waiting"] == 0
     with snapshot(ws) as seen:
@@ -239,17 +239,17 @@ def test_an_older_store_is_not_assessed_until_it_is_accepted(proven: Checkout, f
     assert "nothing to accept" in proven.kl("evidence", "accept", "--reason", "again").stdout
 
 
-@pytest.mark.parametrize("gone", ["kl.db", "", "emptied"])
-def test_a_store_that_is_gone(proven: Checkout, gone: str) -> None:
-    if gone == "emptied":
+@pytest.mark.parametrize("removed", ["kl.db", "", "emptied"])
+def test_a_store_that_was_removed(proven: Checkout, removed: str) -> None:
+    if removed == "emptied":
         (proven.state / "kl.db").write_bytes(b"")
-    elif gone:
-        (proven.state / gone).unlink()
+    elif removed:
+        (proven.state / removed).unlink()
     else:
         shutil.rmtree(proven.state)
     done = proven.kl("doctor")
     assert "this store had 2 receipts on 2027-01-15, now 0" in done.stdout
-    assert (f"kl.db {'is empty (0 bytes)' if gone == 'emptied' else 'was deleted'}" in done.stdout) is True
+    assert (f"kl.db {'is empty (0 bytes)' if removed == 'emptied' else 'was deleted'}" in done.stdout) is True
     done = proven.kl("verify")
     assert (done.returncode, "this store had 2 receipts on 2027-01-15" in done.stdout) == (1, True)
     assert proven.kl("evidence", "accept", "--reason", "deleted on purpose").returncode == 0
@@ -309,7 +309,7 @@ def test_edited_headers_and_a_damaged_store_are_named_by_the_doctor(proven: Chec
     assert "kl.db: can't be read" in done.stdout and "fix: copy the file if you want to examine it" in done.stdout
 
 
-# what is said
+# what is reported
 
 
 def test_the_empty_tree_of_an_unborn_branch_is_never_proven(home: Path, tmp_path: Path) -> None:
@@ -328,18 +328,18 @@ def test_the_empty_tree_of_an_unborn_branch_is_never_proven(home: Path, tmp_path
     assert made.kl("verify").returncode == 0
 
 
-def test_which_files_differ_from_the_proven_content_is_said(proven: Checkout) -> None:
+def test_which_files_differ_from_the_proven_content_is_reported(proven: Checkout) -> None:
     proven.write("CHANGELOG.rst", "x\n")
     proven.git("add", "-A")
     proven.write("src/a.py", "A = 1\n")
     proven.write("src/b.py", "B = 1\n")
     (run_id,) = {one.receipt.run for one in proven.entries() if one.receipt.source == "pytest"}
-    said = f"only CHANGELOG.rst and src/ (2 files) differ from the proven content of run {run_id[:8]}"
+    printed = f"only CHANGELOG.rst and src/ (2 files) differ from the proven content of run {run_id[:8]}"
     done = proven.kl("verify")
-    assert (done.returncode, said in done.stdout) == (1, True)
+    assert (done.returncode, printed in done.stdout) == (1, True)
     assert "not proven: no evidence (one complete passing run required)" in done.stdout
     assert "no passing full test run recorded for this content. hint: run pytest" in done.stdout
-    assert said in proven.kl("status").stdout
+    assert printed in proven.kl("status").stdout
     near = plain(proven, "verify")["nearest"]
     assert (near["paths"], near["total"], near["run"]) == (["CHANGELOG.rst", "src/a.py", "src/b.py"], 3, run_id)
     for number in range(4):
@@ -351,7 +351,7 @@ def test_which_files_differ_from_the_proven_content_is_said(proven: Checkout) ->
     assert proven.kl("verify").returncode == 1
 
 
-def test_reasons_of_partial_runs_are_not_said_of_a_proven_content(proven: Checkout) -> None:
+def test_reasons_of_partial_runs_are_not_reported_of_a_proven_content(proven: Checkout) -> None:
     assert proven.pytest("-q", "-k", "test_a").returncode == 0
     done = proven.kl("verify")
     assert done.returncode == 0

@@ -45,15 +45,15 @@ def test_the_gate_that_fits_is_applied_and_what_it_can_not_check_is_named(gated:
         assert {one["demand"]: one["met"] for one in found["gate"]["demands"]}["lint"] is met
 
 
-def test_a_task_says_its_gate_and_one_without_a_type_is_refused(gated: Checkout) -> None:
+def test_a_task_states_its_gate_and_one_without_a_type_is_refused(gated: Checkout) -> None:
     gated.kl("task", "new", "Write it", "--task-type", "docs", "--complexity", "3")
     gated.kl("task", "new", "Do it")
     code, found = verdict(gated, "--task", "TSK-0001")
     assert (code, found["proven"], found["gate"]["demands"]) == (0, False, [])  # documents demand nothing
-    for args, said in (
+    for args, printed in (
         (("--task", "TSK-0002"), "has no type of work"), (("--type", "zebra"), "no active gate"),
         (("--complexity", "5"), "Add --type feature"), (("--task", "TSK-0099"), "TSK-0099"),
         (("--type", "scaffolding", "--complexity", "9"), "no gate covers complexity 9"),
     ):  # fmt: skip
         done = gated.kl("verify", *args)
-        assert done.returncode == 2 and said in done.stderr, args
+        assert done.returncode == 2 and printed in done.stderr, args

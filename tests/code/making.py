@@ -1,4 +1,4 @@
-"""Repositories and scanners for the tests of this room."""
+"""Repositories and scanners for the tests of this package."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FILES = {
 
 
 def workspace(folder: Path, state: str = "") -> Workspace:
-    """The workspace of a repository; its store in a folder beside it if `state` names one."""
+    """The workspace of a repository; its store in a folder next to it if `state` names one."""
     home = folder.parent / "home"
     home.mkdir(exist_ok=True)
     environ = {"HOME": str(home), "KL_LOCK_WAIT": "0.1"}
@@ -60,7 +60,7 @@ class Counting:
 
 
 def graph_of(ws: Workspace) -> dict[str, list[tuple[Any, ...]]]:
-    """Everything that the graph database says, in an order that does not depend on how it came there."""
+    """Everything that the graph database contains, in an order that does not depend on how it was made."""
     with ws.store.reading("graph") as db:
         assert db is not None
         tables = {

@@ -1,4 +1,4 @@
-"""Functions that use an import, and functions that take such a thing already."""
+"""Functions that use an import, and functions that take such a value already."""
 
 from __future__ import annotations
 

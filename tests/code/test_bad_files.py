@@ -54,7 +54,7 @@ BAD: dict[str, tuple[bytes, int, str]] = {
     "newer_3_15": (b"lazy import a\n", 1, NEW),
     "newer_after_form_feed": (b"x = 1\n\x0c\ny = 2\nlazy import a\n", 4, NEW),
 }  # fmt: skip
-"""Stem of the file → content, line of the problem (0: the file as a whole), what its message says."""
+"""Stem of the file → content, line of the problem (0: the file as a whole), what its message states."""
 GOOD: dict[str, bytes] = {
     "empty": b"",
     "newline": b"\n",
@@ -87,7 +87,7 @@ MANIFEST = "version: 1\nlayers:\n  - name: core\n    paths: [src/core/]\n    may
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """One repository with every file of both tables, and what `kl graph build` and `kl arch check` say of it."""
+    """One repository with every file of both tables, and what `kl graph build` and `kl arch check` state of it."""
     base = tmp_path_factory.mktemp("bad")
     with pytest.MonkeyPatch.context() as patch:
         isolate(patch, base / "home")
@@ -114,14 +114,14 @@ def test_building_names_every_bad_file_and_passes(found: Any) -> None:
 
 
 @pytest.mark.parametrize("stem", BAD)
-def test_each_bad_file_is_told_with_its_place_and_reason(found: Any, stem: str) -> None:
+def test_each_bad_file_is_reported_with_its_place_and_reason(found: Any, stem: str) -> None:
     build, check, ids = found
-    _, line, said = BAD[stem]
+    _, line, printed = BAD[stem]
     problem = problems(build.stdout)[stem]
-    assert said in problem["message"]
+    assert printed in problem["message"]
     assert problem["line"] == line
     assert problems(check.stdout)[stem]["line"] == line
-    assert said in problems(check.stdout)[stem]["message"]
+    assert printed in problems(check.stdout)[stem]["message"]
     assert not [one for one in ids if f".{stem}" in one]
 
 
@@ -194,30 +194,30 @@ def test_what_is_no_regular_file_is_left_alone(repo: Checkout) -> None:
             server.bind("socket.py")
         finally:
             os.chdir(here)
-        said, files = built(repo)
-        assert (said, files) == ({}, 1)
+        printed, files = built(repo)
+        assert (printed, files) == ({}, 1)
         repo.git("add", "loop.py", "dangling.py", "outside.py", "around", "good.py")
         assert built(repo) == ({}, 1)
 
 
 def test_a_tracked_file_that_became_something_else_is_not_lost_silently(repo: Checkout) -> None:
-    """Replaced by a FIFO the file is gone, as git says; nothing waits for a writer."""
+    """Replaced by a FIFO the file was removed, as git reports; nothing waits for a writer."""
     repo.write("x.py", "x = 1\n")
     repo.write("y.py", "y = 1\n")
     repo.commit()
     (repo.root / "x.py").unlink()
     os.mkfifo(repo.root / "x.py")
-    said, files = built(repo)
-    assert files - len(said) == 1
+    printed, files = built(repo)
+    assert files - len(printed) == 1
 
 
 def test_odd_names(repo: Checkout) -> None:
-    """Newlines, quotes, spaces, differences in case only; what is not UTF-8 can have no Id and is told."""
+    """Newlines, quotes, spaces, differences in case only; what is not UTF-8 can have no Id and is reported."""
     for name in ("a\nb.py", "Case.py", "case.py", "q\"u'o.py", " lead.py", "-dash.py", "é.py", "tab\t.py"):
         repo.write(name, "def f(): pass\n")
     (repo.root / os.fsdecode(b"\xff\xfe.py")).write_text("x = 1\n")
-    said, files = built(repo)
-    assert list(said.values()) == ["its name is not UTF-8."]
+    printed, files = built(repo)
+    assert list(printed.values()) == ["its name is not UTF-8."]
     assert files == 8
     with repo.workspace().store.reading("graph") as db:
         assert db is not None
@@ -237,25 +237,25 @@ def test_a_submodule_has_a_graph_of_its_own(repo: Checkout, tmp_path: Path) -> N
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
-def test_a_file_without_permission_is_told(repo: Checkout) -> None:
+def test_a_file_without_permission_is_reported(repo: Checkout) -> None:
     repo.write("open.py", "x = 1\n")
     repo.write("shut.py", "x = 1\n").chmod(0)
-    said, files = built(repo)
-    assert (list(said), files) == (["shut.py"], 2)
-    assert "could not be read" in said["shut.py"]
+    printed, files = built(repo)
+    assert (list(printed), files) == (["shut.py"], 2)
+    assert "could not be read" in printed["shut.py"]
 
 
-def test_an_edited_file_of_a_hundred_megabytes_is_told_and_never_loaded(repo: Checkout) -> None:
+def test_an_edited_file_of_a_hundred_megabytes_is_reported_and_never_loaded(repo: Checkout) -> None:
     repo.write("small.py", "x = 1\n")
     with (repo.root / "huge.py").open("wb") as file:
         file.truncate(100_000_000)  # a hole: no disk is used
-    said, files = built(repo)
-    assert (list(said), files) == (["huge.py"], 2)
-    assert "too large" in said["huge.py"]
+    printed, files = built(repo)
+    assert (list(printed), files) == (["huge.py"], 2)
+    assert "too large" in printed["huge.py"]
 
 
-def caught_up_while_a_file_vanished(repo: Checkout) -> list[tuple[str, str]]:
-    """Catches up in this process; `goes.py` is deleted between the listing of the files and their reading."""
+def synced_while_a_file_vanished(repo: Checkout) -> list[tuple[str, str]]:
+    """Syncs in this process; `goes.py` is deleted between the listing of the files and their reading."""
     from kl_hooks.code.query.session import refresh_graph
     from kl_hooks.git import files
 
@@ -274,7 +274,7 @@ def caught_up_while_a_file_vanished(repo: Checkout) -> list[tuple[str, str]]:
 
 
 def test_a_file_that_vanishes_while_it_is_read_costs_itself_only(repo: Checkout) -> None:
-    ((path, message),) = caught_up_while_a_file_vanished(repo)
+    ((path, message),) = synced_while_a_file_vanished(repo)
     assert path == "goes.py"
     assert "could not be read" in message
     assert built(repo) == ({}, 1)
@@ -282,6 +282,6 @@ def test_a_file_that_vanishes_while_it_is_read_costs_itself_only(repo: Checkout)
 
 def test_a_file_that_comes_back_is_read(repo: Checkout) -> None:
     """As with an editor that writes by deleting and making anew."""
-    caught_up_while_a_file_vanished(repo)
+    synced_while_a_file_vanished(repo)
     repo.write("goes.py", "def g(): pass\n")
     assert built(repo) == ({}, 2)

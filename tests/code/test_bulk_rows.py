@@ -43,7 +43,7 @@ def written(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 def tables_of(ws: Workspace) -> dict[str, list[tuple[Any, ...]]]:
-    """The graph, and what it is kept up by."""
+    """The graph, and how it is updated."""
     with ws.store.reading("graph") as db:
         assert db is not None
         more = {"consulted": "path, keys", "said": "path, names", "naming": "name, asked_for"}

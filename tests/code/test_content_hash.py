@@ -77,19 +77,19 @@ def test_layout_comments_and_docstrings_do_not_count(same: str) -> None:
         (BASE + "import z\n", {"namespace:m"}),
     ],
 )
-def test_what_the_code_says_counts_where_it_says_it(other: str, changed: set[str]) -> None:
+def test_what_the_code_states_counts_where_it_states_it(other: str, changed: set[str]) -> None:
     before, after = hashes(BASE), hashes(other)
     assert {name for name in before if before[name] != after[name]} == changed
 
 
-def test_a_class_and_a_module_leave_out_what_has_a_hash_of_its_own() -> None:
+def test_a_class_and_a_module_omit_what_has_a_hash_of_its_own() -> None:
     more = BASE.replace("    x = 1\n", "    x = 1\n    def n(self): pass\n    class D: pass\n") + "def g(): pass\n"
     before, after = hashes(BASE), hashes(more)
     assert {name for name in before if before[name] != after[name]} == set()
     assert set(after) - set(before) == {"method:m.C.n", "type:m.C.D", "function:m.g"}
 
 
-def test_a_function_takes_in_what_is_defined_in_it() -> None:
+def test_a_function_contains_what_is_defined_in_it() -> None:
     source = "def f():\n def g():\n  return 1\n class C:\n  def h(self): return lambda: 2\n return g\n"
     changed = hashes(source.replace("lambda: 2", "lambda: 3"))
     before = hashes(source)
@@ -131,7 +131,7 @@ def test_neighbours_can_not_be_mistaken_for_each_other() -> None:
     assert [same for same in by_hash.values() if len(same) > 1] == []
 
 
-def test_unparsed_and_parsed_again_the_standard_library_says_the_same() -> None:
+def test_unparsed_and_parsed_again_the_standard_library_states_the_same() -> None:
     """`ast.unparse` keeps the tree and loses every comment and all layout."""
     compared = 0
     for path in library_sample()[::3]:
@@ -172,7 +172,7 @@ def test_equal_hash_means_equal_tree_and_the_other_way_round(one: str, two: str)
 
 
 @given(EXPRESSIONS, st.sampled_from(["\n", "# note\n", "\n\n    \n"]))
-def test_only_what_is_said_counts(text: str, between: str) -> None:
+def test_only_what_is_reported_counts(text: str, between: str) -> None:
     assume("\\n" not in text)
     loose = f"def f():\n {between} return (\n  {text}\n )\n".replace("\n\n    \n", "\n\n")
     assert hashes(loose)["function:m.f"] == hashes(f"def f():\n return {text}\n")["function:m.f"]
@@ -196,11 +196,11 @@ def test_only_what_is_said_counts(text: str, between: str) -> None:
     ],
     ids=lambda forms: forms[0],
 )
-def test_forms_of_one_thing_have_one_hash(forms: list[str]) -> None:
+def test_forms_of_one_item_have_one_hash(forms: list[str]) -> None:
     assert len({hashes(f"def g():\n return ({form}\n )\n")["function:m.g"] for form in forms}) == 1
 
 
-def test_different_things_have_different_hashes() -> None:
+def test_different_items_have_different_hashes() -> None:
     forms = [
         "1000", "1000.0", "1000j", "'1000'", "b'1000'", "f'1000'", "-1000", "+1000", "f'{1000}'", "f'{a}'", "f'{a!r}'",
         "f'{a!s}'", "f'{a:x}'", "f'{a:{x}}'", "f'{a=}'", "f'{a}{b}'", "f'{a}b'", "f'a{b}'", "f'{{a}}'", "'a{b}'",

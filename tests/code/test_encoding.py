@@ -1,4 +1,4 @@
-"""The lines of a file as the parser sees them: every codec that Python has, held against `ast` itself."""
+"""The lines of a file as the parser sees them: every codec that Python has, compared with `ast` itself."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LINE = "def f(a='{}'): pass"
 
 @pytest.mark.parametrize("letter", [b"e", b"\xe9"], ids=["ascii", "high"])
 def test_every_codec_gives_the_text_that_the_parser_reads(letter: bytes) -> None:
-    """Where the parser accepts the file, the string's source is where the tree says, and is that string."""
+    """Where the parser accepts the file, the string's source is where the tree states, and is that string."""
     compared = 0
     for name in CODECS:
         content = b"# coding: " + name.encode() + b"\n" + LINE.encode().replace(b"{}", letter) + b"\n"

@@ -1,4 +1,4 @@
-"""Facts folded into bytes say the same as before, part by part, and go into the database as they are."""
+"""Facts folded into bytes state the same as before, part by part, and go into the database as they are."""
 
 from __future__ import annotations
 
@@ -34,17 +34,17 @@ def test_every_part_is_what_it_was_whichever_is_asked_first(content: bytes, orde
     assert {part: one[part] for part in order} == facts(content)
 
 
-def test_many_contents_are_kept_apart() -> None:
+def test_many_contents_stay_apart() -> None:
     made = {(str(number), "s"): facts(source) for number, source in enumerate(SOURCES)}
     made["e", "s"] = unreadable_facts("1:2: an error with \0 in it")
-    kept = PackedFacts((key, pack_facts(one)) for key, one in made.items())
-    assert unpacked_facts(kept) == made and len(kept) == len(made)
-    assert ("x", "s") not in kept and kept.get(("x", "s")) is None
-    assert {key: kept.columns(key) for key in kept} == {key: columns_of(one) for key, one in made.items()}
+    stored = PackedFacts((key, pack_facts(one)) for key, one in made.items())
+    assert unpacked_facts(stored) == made and len(stored) == len(made)
+    assert ("x", "s") not in stored and stored.get(("x", "s")) is None
+    assert {key: stored.columns(key) for key in stored} == {key: columns_of(one) for key, one in made.items()}
     assert unpacked_facts(made) is made
 
 
-def test_without_a_place_for_a_file_they_are_kept_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_place_for_a_file_they_are_stored_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuses(buffering: int) -> Any:
         raise OSError("No usable temporary directory found")
 
@@ -53,7 +53,7 @@ def test_without_a_place_for_a_file_they_are_kept_in_memory(monkeypatch: pytest.
 
 
 class Full(FileIO):
-    """A file on a disk that has room for one piece and a half."""
+    """A file on a disk that has space for one piece and a half."""
 
     def write(self, piece: Any) -> int:
         if self.tell():
@@ -62,7 +62,7 @@ class Full(FileIO):
         return super().write(piece)
 
 
-def test_what_a_full_disk_does_not_take_is_kept_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_a_full_disk_does_not_take_is_stored_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "TemporaryFile", lambda buffering: Full(tmp_path / "file", "w+"))
     pieces = [b"one", b"two two", b"", b"three"]
     pile = TempBlobFile(iter(pieces))
@@ -70,7 +70,7 @@ def test_what_a_full_disk_does_not_take_is_kept_in_memory(tmp_path: Path, monkey
 
 
 class Written:
-    """A database that remembers what it was told to write."""
+    """A database that remembers what it was asked to write."""
 
     def __init__(self) -> None:
         self.written: list[Any] = []

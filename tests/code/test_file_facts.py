@@ -30,11 +30,11 @@ from tests.git.repos import commit, sh, write
 SECRET = "ghp_" + "Zk3vQ9xW7mN2bL5cR8tY1uJ4hG6fD0sAqE9p"
 
 
-def facts(ws: Workspace, counting: Counting, store: Store | None, said: list[str] | None = None, **more: Any) -> Any:
+def facts(ws: Workspace, counting: Counting, store: Store | None, printed: list[str] | None = None, **more: Any) -> Any:
     assert ws.repo is not None
     repo = ws.repo
     entries = files.worktree_files(repo, (".py",))
-    warn = (said if said is not None else []).append
+    warn = (printed if printed is not None else []).append
     return facts_of(store, entries, lambda some: files.read_files(repo, some), [counting.scanner()], warn=warn, **more)
 
 
@@ -98,7 +98,7 @@ def test_another_scanner_reads_anew(ws: Workspace) -> None:
     assert len(newer.asked()) == 4
 
 
-def test_a_bad_file_is_said_and_the_others_are_read(tmp_path: Path) -> None:
+def test_a_bad_file_is_reported_and_the_others_are_read(tmp_path: Path) -> None:
     many = {f"m{n}.py": f"def f{n}(): pass\n" for n in range(60)}
     ws = repository(tmp_path / "repo", {**many, "bad.py": "def f(:\n", "worse.py": "x = '\\N{nothing}'\n"})
     found = facts(ws, Counting(), ws.store)
@@ -119,19 +119,19 @@ def test_a_damaged_database_is_built_anew(ws: Workspace) -> None:
 
 def test_a_locked_store_costs_a_warning_only(ws: Workspace) -> None:
     plain = facts(ws, Counting(), None)
-    said: list[str] = []
+    printed: list[str] = []
     with ws.store.writing("graph"):
-        assert facts(ws, Counting(), ws.store, said) == plain
-    assert len(said) == 1 and "\n" not in said[0]
+        assert facts(ws, Counting(), ws.store, printed) == plain
+    assert len(printed) == 1 and "\n" not in printed[0]
 
 
 def test_a_newer_or_odd_store_costs_a_warning_only(ws: Workspace) -> None:
     plain = facts(ws, Counting(), ws.store)
     with ws.store.writing("graph") as db:
         db.execute("DROP TABLE facts")
-    said: list[str] = []
-    assert facts(ws, Counting(), ws.store, said) == plain
-    assert len(said) == 1
+    printed: list[str] = []
+    assert facts(ws, Counting(), ws.store, printed) == plain
+    assert len(printed) == 1
 
 
 def test_a_row_that_was_tampered_with_is_read_again(ws: Workspace) -> None:
@@ -197,13 +197,13 @@ def test_a_graph_by_processes_equals_one_by_one(tmp_path: Path, monkeypatch: pyt
 
 
 def running(repo: Path) -> set[int]:
-    """The processes of a build of `repo`; one that has ended says nothing of itself any more."""
+    """The processes of a build of `repo`; one that has ended reports nothing of itself any more."""
     found = set()
-    for said in Path("/proc").glob("[0-9]*/cmdline"):
+    for printed in Path("/proc").glob("[0-9]*/cmdline"):
         with suppress(OSError):  # it has ended meanwhile
-            text = said.read_bytes()
+            text = printed.read_bytes()
             if text.endswith(f"\0{repo}\0".encode()) and b"refresh_graph" in text:
-                found.add(int(said.parent.name))
+                found.add(int(printed.parent.name))
     return found
 
 
@@ -236,7 +236,7 @@ def test_no_process_outlives_a_build_that_is_killed(tmp_path: Path, how: signal.
 
 
 def wait_for(what: Callable[[], bool], seconds: int = 60) -> bool:
-    """True as soon as it is so; False if that never came."""
+    """True as soon as it is so; False if it never was."""
     end = time.monotonic() + seconds
     while not what():
         if time.monotonic() > end:

@@ -28,7 +28,7 @@ def entries(tree: dict[str, str]) -> list[FileEntry]:
 def test_all_that_differs_is_in_the_part_and_all_else_is_as_it_was(
     trees: list[dict[str, str]], at_once: int, large: int
 ) -> None:
-    held: dict[str, str] = {}
+    locked: dict[str, str] = {}
     with pytest.MonkeyPatch.context() as patched, closing(sqlite3.connect(":memory:")) as connection:
         patched.setattr(file_index, "_AT_ONCE", at_once)
         patched.setattr(file_index, "_LARGE", large)
@@ -36,14 +36,14 @@ def test_all_that_differs_is_in_the_part_and_all_else_is_as_it_was(
         for tree in trees:
             part = file_index.differing_part(db, entries(tree), SCANNERS)
             now = {entry.path: entry.blob for some in part.entries for entry in some}
-            inside = {path for path in held.keys() | tree.keys() if any(within(one, path) for one in part.ranges)}
+            inside = {path for path in locked.keys() | tree.keys() if any(within(one, path) for one in part.ranges)}
             assert now == {path: blob for path, blob in tree.items() if path in inside}
             assert {path: blob for path, blob in tree.items() if path not in inside} == {
-                path: blob for path, blob in held.items() if path not in inside
+                path: blob for path, blob in locked.items() if path not in inside
             }
             assert part.rest == len(tree) - len(now)
             file_index.store_part(db, part, SCANNERS, now, ())
-            held = tree
+            locked = tree
             assert not file_index.differing_part(db, entries(tree), SCANNERS).ranges
 
 

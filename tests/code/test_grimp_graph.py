@@ -1,4 +1,4 @@
-"""grimp told where packages lie: nothing of them is imported, and nothing of them is on `sys.path`."""
+"""grimp is given the folders of packages: nothing of them is imported, and nothing of them is on `sys.path`."""
 
 from __future__ import annotations
 

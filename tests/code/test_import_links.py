@@ -64,7 +64,7 @@ def test_targets(path: str, source: str, targets: list[str]) -> None:
     assert [link.target for link in links(path, source)] == [f"namespace:{name}" for name in targets]
 
 
-def test_a_link_says_who_where_how_and_how_sure() -> None:
+def test_a_link_states_who_where_how_and_how_sure() -> None:
     source = "import shop\ndef f():\n    import shop.made\nif TYPE_CHECKING:\n    from shop import a\n"
     assert links("run.py", source) == [
         Link("namespace:run", "imports", "namespace:shop", "run.py", 1, "import", 100),
@@ -79,7 +79,7 @@ def test_links_come_by_path_and_line_whatever_the_order_of_the_facts() -> None:
     assert found == sorted(found) and len(found) == 2 * len(MODULES)
 
 
-def test_of_a_package_and_a_module_beside_it_the_package_is_imported() -> None:
+def test_of_a_package_and_a_module_next_to_it_the_package_is_imported() -> None:
     both = {"shop/web.py": "shop.web@shop/web.py", "shop/web/__init__.py": "shop.web", "shop/core/a.py": "shop.core.a"}
     facts = scan_python(b"import shop.web", "shop/core/a.py", "shop.core.a")
     for modules in (both, dict(reversed(both.items()))):

@@ -57,7 +57,7 @@ FILES = st.dictionaries(
 
 
 class World:
-    """A graph of files that stand nowhere but in memory."""
+    """A graph of files that are nowhere but in memory."""
 
     def __init__(self, folder: Path) -> None:
         plugins = manager()
@@ -66,7 +66,7 @@ class World:
         self.store = Store(state, lambda: _flat(plugins.hook.kl_schema()), {})
 
     def becomes(self, files: dict[str, str]) -> dict[str, Any]:
-        """Makes the graph hold these files, and gives all that it says then."""
+        """Makes the graph hold these files, and gives all that it contains then."""
         blobs = {hashlib.sha256(text.encode()).hexdigest(): text for text in files.values()}
         entries = [FileEntry(path, hashlib.sha256(text.encode()).hexdigest(), "100644") for path, text in files.items()]
 
@@ -85,9 +85,9 @@ def test_after_any_edits_the_links_are_those_of_a_graph_from_nothing(
     with TemporaryDirectory() as folder:
         world = World(Path(folder) / "one")
         grown = world.becomes(files)
-        for changed, gone in edits:
+        for changed, removed in edits:
             few = dict(list(changed.items())[:2])
-            files = {path: text for path, text in {**files, **few}.items() if path not in gone}
+            files = {path: text for path, text in {**files, **few}.items() if path not in removed}
             grown = world.becomes(files)
         assert grown == World(Path(folder) / "fresh").becomes(files)
 
@@ -130,7 +130,7 @@ CHAINS = {
 
 
 @pytest.mark.parametrize("chain", CHAINS)
-def test_who_comes_to_a_name_by_way_of_others_is_resolved_again(tmp_path: Path, chain: str) -> None:
+def test_what_reaches_a_name_by_way_of_others_is_resolved_again(tmp_path: Path, chain: str) -> None:
     between, use = CHAINS[chain]
     files = {"core/__init__.py": "", "core/low.py": OLD, "use.py": use, "borne.py": NEW, **between}
     world = World(tmp_path / "one")
@@ -143,18 +143,18 @@ def test_who_comes_to_a_name_by_way_of_others_is_resolved_again(tmp_path: Path, 
 
 
 @pytest.mark.parametrize("text", ["", "def f(): pass\n"])
-def test_a_package_that_comes_or_goes_is_seen_by_relative_imports_below_it(tmp_path: Path, text: str) -> None:
-    """They need not say its name."""
+def test_a_package_that_comes_or_goes_is_seen_by_relative_imports_inside_it(tmp_path: Path, text: str) -> None:
+    """They need not contain its name."""
     files = {"p/q.py": "", "p/inner/m.py": "from .. import m, f\nm.f()\nf()\n"}
     world = World(tmp_path / "one")
     for number, more in enumerate([{}, {"p/__init__.py": text}, {"p/__init__.py": "def broken(:\n"}, {}]):
         assert world.becomes(files | more) == World(tmp_path / f"fresh{number}").becomes(files | more)
 
 
-@pytest.mark.parametrize("said", ["from .zz import q\n", "from . import q\nq.f()\n", "from .q import f\nf()\n"])
-def test_a_module_beside_a_folder_of_its_name_is_seen_by_relative_imports_there(tmp_path: Path, said: str) -> None:
-    """The folder has no `__init__.py`: what is in it stands under the module as soon as that is there."""
-    files = {"k/t.py": said, "k/s/t.py": said, "other.py": "def f(): pass\n"}
+@pytest.mark.parametrize("printed", ["from .zz import q\n", "from . import q\nq.f()\n", "from .q import f\nf()\n"])
+def test_a_module_beside_a_folder_of_its_name_is_seen_by_relative_imports_there(tmp_path: Path, printed: str) -> None:
+    """The folder has no `__init__.py`: what is in it is under the module as soon as that is there."""
+    files = {"k/t.py": printed, "k/s/t.py": printed, "other.py": "def f(): pass\n"}
     world = World(tmp_path / "one")
     for number, more in enumerate([{}, {"k.py": "X = 1\n"}, {"k.py": ""}, {}]):
         assert world.becomes(files | more) == World(tmp_path / f"fresh{number}").becomes(files | more)
@@ -230,7 +230,7 @@ def written(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return paths
 
 
-def test_what_many_say_concerns_few(tmp_path: Path, written: list[str]) -> None:
+def test_what_many_mention_concerns_few(tmp_path: Path, written: list[str]) -> None:
     """Hundreds of files import json, and define and call `save`; none of them can come to `low`."""
     many = {f"m{n}.py": f"import json\nclass A{n}:\n    def save(self): json.dumps(self.save())\n" for n in range(300)}
     files = {"core/__init__.py": "", "core/low.py": OLD, "use.py": "from core.low import A\nA().save()\n", **many}

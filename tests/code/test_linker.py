@@ -1,4 +1,4 @@
-"""What a link says: relation, method and how sure it is."""
+"""What a link states: relation, method and how sure it is."""
 
 from __future__ import annotations
 

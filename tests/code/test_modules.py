@@ -1,4 +1,4 @@
-"""How files are named: layouts met in the wild, and what must hold for any set of paths.
+"""How files are named: layouts met in the wild, and what is true for any set of paths.
 
 Files that come or go: their names, and that no other file is called otherwise, as if all had been looked at.
 """
@@ -159,7 +159,7 @@ def source(tree: dict[str, str]) -> dict[str, str]:
 
 
 def written(db: Rows, tree: dict[str, str]) -> dict[str, str]:
-    """Makes the tables say what a tree holds; path → module."""
+    """Makes the tables describe a tree; path → module."""
     known = source(tree)
     facts_cache.save_facts(db, {(text, "s"): facts(text) for text in known.values()})
     modules = decide_stored_names(
@@ -184,16 +184,16 @@ def test_where_they_are_decided_alone_all_are_called_as_if_all_had_been_looked_a
         db = Rows(connection)
         before = written(db, tree)
         changed = {path for path, text in now.items() if was.get(path) != text}
-        went = {path: before[path] for path in was.keys() - now.keys()}
-        old = imports([was[path] for path in (changed & was.keys()) | went.keys()])
+        moved = {path: before[path] for path in was.keys() - now.keys()}
+        old = imports([was[path] for path in (changed & was.keys()) | moved.keys()])
         new = imports([now[path] for path in changed])
         if not still_valid(db, old, new):
             return
-        found = names_of_added(db, now.keys() - was.keys(), went, changed, new)
+        found = names_of_added(db, now.keys() - was.keys(), moved, changed, new)
         if found is not None:
             wanted = module_names(list(after), imports(list(now.values())))
-            held = {path: before.get(path) or found[path] for path in now}
-            assert held == {path: wanted.get(path, path) for path in now}
+            locked = {path: before.get(path) or found[path] for path in now}
+            assert locked == {path: wanted.get(path, path) for path in now}
             answers = dict(db.rows("SELECT name, asked_for FROM naming"))
             every = imports(list(now.values()))
             assert {name: name in every for name in answers} == answers

@@ -1,4 +1,4 @@
-"""Which files say a name: all that do are found, whatever was written before."""
+"""Which files mention a name: all that do are found, whatever was written before."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kl_hooks.code.plugin import CODE, CONSULTED, LISTED, MENTIONED, RENAMED, US
 
 
 class Rows:
-    """A database in memory, with the tables of this room."""
+    """A database in memory, with the tables of this package."""
 
     def __init__(self, db: sqlite3.Connection) -> None:
         self.db = db
@@ -41,7 +41,7 @@ CHANGES = st.lists(st.tuples(st.sets(PATHS), st.dictionaries(PATHS, WORDS)), max
 @pytest.mark.parametrize("share", [0, 2, 100])
 @pytest.mark.parametrize("classes", [1, 5, 16_381])
 @given(changes=CHANGES, asked=st.sets(st.text("abé_", min_size=1, max_size=3)))
-def test_all_files_that_say_a_name_are_found(
+def test_all_files_that_mention_a_name_are_found(
     share: int, classes: int, changes: list[tuple[set[str], dict[str, str]]], asked: set[str]
 ) -> None:
     now: dict[str, str] = {}
@@ -49,9 +49,9 @@ def test_all_files_that_say_a_name_are_found(
         patched.setattr(name_index, "_SHARE", share)
         patched.setattr(name_index, "_BUCKETS", classes)
         db = Rows(connection)
-        for gone, written in changes:
-            name_index.replace_files(db, gone - written.keys(), written)
-            now = {path: words for path, words in {**now, **written}.items() if path not in gone - written.keys()}
+        for removed, written in changes:
+            name_index.replace_files(db, removed - written.keys(), written)
+            now = {path: words for path, words in {**now, **written}.items() if path not in removed - written.keys()}
         now = {path: words for path, words in now.items() if words}
         assert name_index.all_files(db) == now
         found = name_index.files_mentioning(db, asked)

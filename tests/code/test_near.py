@@ -23,7 +23,7 @@ SAMPLES = [path for path in sorted(Path(kl_hooks.__file__).parent.rglob("*.py"))
         (b"# coding: utf-7\nb\nc\n", [1, 2, 3]),
     ],
 )
-def test_lines_on_which_a_name_may_stand(content: bytes, lines: list[int]) -> None:
+def test_lines_on_which_a_name_may_be(content: bytes, lines: list[int]) -> None:
     assert list(lines_with(content, ["a"])) == lines
 
 
@@ -31,7 +31,7 @@ def test_places_of_whole_words() -> None:
     assert list(places(b"a ba ab a_ a.a", ["a", "ab"])) == [0, 11, 13, 5]
 
 
-def test_statements_on_other_lines_are_left_out() -> None:
+def test_statements_on_other_lines_are_omitted() -> None:
     tree = ast.parse("def f():\n    x = 1\n    a = 2\n@a\ndef g(): ...\nif b:\n    c\nelse:\n    d\n")
     seen = {node.id for node in near([tree], [3, 4, 9]) if isinstance(node, ast.Name)}
     assert seen == {"a", "b", "d"}

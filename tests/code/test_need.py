@@ -53,7 +53,7 @@ def test_unused(rest: str) -> None:
      "from typing import TypedDict\nclass C(TypedDict):\n    a: A",
      "def f():\n    class C:\n        a: A", "import attrs\nx: A = attrs.field(converter=int)"],
 )  # fmt: skip
-def test_anything_else_is_kept_with_a_reason(rest: str) -> None:
+def test_anything_else_is_stored_with_a_reason(rest: str) -> None:
     lazy = [] if "TypedDict" in rest or "g(1)" in rest or "    class C" in rest else [FUTURE]
     for head in ["", *lazy]:
         answer = found(f"{head}from m import A\n{rest}\n")
@@ -73,8 +73,8 @@ def test_statements_that_are_left_alone(text: str) -> None:
 
 @pytest.mark.parametrize("note", ["vars()", "globals()", "sys.modules[__name__]"])
 def test_an_annotation_that_looks_at_all_names_is_no_mention_of_one(note: str) -> None:
-    said = Uses(ast.parse(f"x: {note}\n"))
-    assert ("A" in said.noted, said.looks, said.used, said.strings) == (False, 0, {}, {})
+    printed = Uses(ast.parse(f"x: {note}\n"))
+    assert ("A" in printed.noted, printed.looks, printed.used, printed.strings) == (False, 0, {}, {})
     both = Uses(ast.parse(f"x: {note}\ny: A\nz = {note}\n"))
     assert ("A" in both.noted, both.looks, "A" in both.used) == (True, 3, False)
 
@@ -93,7 +93,7 @@ def test_any_comment_keeps_it_from_an_edit() -> None:
     )
 
 
-def test_words_that_dataclasses_look_for_are_kept() -> None:
+def test_words_that_dataclasses_look_for_stay() -> None:
     assert found(f"{FUTURE}from m import ClassVar\nx: ClassVar[int]\n").kind == NEEDED
     assert found(f"{FUTURE}import m\nx: m.InitVar[int]\n").kind == NEEDED
     assert found(f"{FUTURE}import m\nx: m.Other\n").kind == NOTED

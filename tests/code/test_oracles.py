@@ -16,7 +16,7 @@ from kl_hooks.code.scanner.python import scan_python
 
 OURS = Path(__file__).parents[2]
 MOST = 90
-"""Files of one package that are held against libcst."""
+"""Files of one package that are compared with libcst."""
 
 
 def source_of(package: str) -> Path:
@@ -81,7 +81,7 @@ def compare(folder: Path, visitor_class: type[Visitor], names: str = "") -> int:
         kinds = ("type:", "interface:", "function:", "method:", "property:")
         ours = {row[0].partition(":m.")[2]: row[1] for row in facts["symbols"] if row[0].startswith(kinds)}
         assert set(ours) == {found for found, _ in visitor.found}, name
-        # of several definitions of one name one place is kept, and it is the place of one of them
+        # of several definitions of one name one place is stored, and it is the place of one of them
         assert set(ours.items()) <= visitor.found, name
         compared += len(ours)
     return compared
@@ -97,8 +97,8 @@ def test_qualified_names_are_those_of_libcst(package: str, names: str) -> None:
     assert compare(source_of(package), ScopedDefinitions, names) > 10
 
 
-def held(name: str, folder: Path, number: int) -> oracles.Result:
-    """A sample of a corpus (files of up to 40 kB) held against libcst, all of it against grimp."""
+def locked(name: str, folder: Path, number: int) -> oracles.Result:
+    """A sample of a corpus (files of up to 40 kB) compared with libcst, all of it against grimp."""
     result = oracles.hold(oracles.corpus(name, folder), number, largest=40_000)
     assert result.differences == []
     assert result.failed == UNREADABLE.get(name, [])
@@ -112,7 +112,7 @@ UNREADABLE: dict[str, list[str]] = {}
 
 @pytest.mark.slow
 def test_this_project_is_what_libcst_and_grimp_see(tmp_path: Path) -> None:
-    result = held("self", tmp_path, 25)
+    result = locked("self", tmp_path, 25)
     assert result.refused == 0
     assert result.definitions > 200
     assert result.edges > 1000
@@ -120,7 +120,7 @@ def test_this_project_is_what_libcst_and_grimp_see(tmp_path: Path) -> None:
 
 
 def test_pythons_own_library_is_what_libcst_and_grimp_see(tmp_path: Path) -> None:
-    result = held("Lib", tmp_path, 25)
+    result = locked("Lib", tmp_path, 25)
     assert result.definitions > 200
     assert result.edges > 1000
 
@@ -129,7 +129,7 @@ def test_pythons_own_library_is_what_libcst_and_grimp_see(tmp_path: Path) -> Non
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SDISTS)
 def test_three_large_packages_are_what_libcst_and_grimp_see(name: str, tmp_path: Path) -> None:
-    result = held(name, tmp_path, 40)
+    result = locked(name, tmp_path, 40)
     assert result.definitions > 200
     assert result.edges > 1000
 

@@ -1,4 +1,4 @@
-"""`kl graph build --precise`: equal is said, differences are shown, a crash costs one file, and nothing is executed."""
+"""`kl graph build --precise`: equality and differences are shown, a crash costs one file, nothing is executed."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ FILES = {
 
 
 def test_nothing_of_the_repository_is_executed_and_nothing_is_left(repo: Checkout, tmp_path: Path) -> None:
-    """Every file would leave a mark and end its process; some bear the names of what the children import."""
+    """Every file would leave a mark and end its process; some have the names of what the children import."""
     for name, text in FILES.items():
         repo.write(name, text)
     repo.commit()
@@ -135,7 +135,7 @@ FAULT = (
 
 
 @pytest.mark.parametrize(
-    ("fault", "said"),
+    ("fault", "printed"),
     [
         (
             f"os.kill(os.getpid(), {signal.SIGSEGV}); __import__('signal').pause()",
@@ -148,12 +148,12 @@ FAULT = (
         ("(lambda f: f(f))(lambda f: f(f))", "nested too deeply for a visitor in Python"),
     ],
 )
-def test_a_child_that_ends_costs_the_file_it_was_at(fault: str, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_child_that_ends_costs_the_file_it_was_at(fault: str, printed: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(precise_run, "_START", FAULT.format(fault=fault, seconds="sleep" in fault))
     found = assess_files(JOBS, processes=1)
     assert sorted(found) == sorted(path for path, _, _ in JOBS)
     assert {path: one.get("failed") for path, one in found.items()} == {
-        path: said if "bad" in path else None for path, _, _ in JOBS
+        path: printed if "bad" in path else None for path, _, _ in JOBS
     }
 
 
@@ -174,7 +174,7 @@ def test_a_child_that_can_not_even_start_is_the_environments_fault(monkeypatch: 
         grimp_edges({"a": "/nowhere"})
 
 
-def test_export_puts_every_file_where_its_modules_name_says(tmp_path: Path) -> None:
+def test_export_puts_every_file_where_its_modules_name_states(tmp_path: Path) -> None:
     modules = {
         "src/p/__init__.py": "p", "src/p/m.py": "p.m", "ns/deep/n.py": "ns.deep.n", "alone.py": "alone",
         "x/conftest.py": "conftest@x/conftest.py", "b/../etc.py": "b....etc",

@@ -1,4 +1,4 @@
-"""Catching up: the graph always says what the work tree holds, however it came to hold it.
+"""Updates: the graph always describes the working tree, however it was changed.
 
 A graph made by an earlier kl goes on being one.
 """
@@ -76,7 +76,7 @@ def test_a_file_that_vanished_goes_and_links_of_others_stay(ws: Workspace, tmp_p
     assert len(incoming(ws, "namespace:shop.core")) == 3
 
 
-def test_a_file_that_does_not_parse_is_said_and_loses_its_symbols(ws: Workspace, tmp_path: Path) -> None:
+def test_a_file_that_does_not_parse_is_reported_and_loses_its_symbols(ws: Workspace, tmp_path: Path) -> None:
     refresh_graph(ws)
     write(tmp_path / "repo", {"src/shop/web.py": "def show_page(:\n"})
     for _ in range(2):  # the second time from what is remembered
@@ -90,14 +90,14 @@ def test_a_file_that_does_not_parse_is_said_and_loses_its_symbols(ws: Workspace,
     assert len(graph["symbols"]) > 5
 
 
-def test_names_that_are_not_utf_8_are_said(ws: Workspace, tmp_path: Path) -> None:
+def test_names_that_are_not_utf_8_are_reported(ws: Workspace, tmp_path: Path) -> None:
     (tmp_path / "repo").joinpath("caf\udce9.py").write_text("X = 1\n")
     scan = refresh_graph(ws)
     assert [problem.path for problem in scan.problems] == ["caf\\udce9.py"]
     assert scan.files == 4
 
 
-def test_odd_names_and_contents_are_taken_in(tmp_path: Path) -> None:
+def test_odd_names_and_contents_are_imported(tmp_path: Path) -> None:
     odd = {"a b.py": "X = 1\n", "new\nline.py": "Y = 2\n", "quote'\".py": "Z = 3\n", "é.py": "É = 4\n", "empty.py": ""}
     ws = repository(tmp_path / "repo", odd)
     write(tmp_path / "repo", {"surrogate.py": "def f():\n    '\\ud800'\n\n\nx = '\\0'\n"})
@@ -106,7 +106,7 @@ def test_odd_names_and_contents_are_taken_in(tmp_path: Path) -> None:
     assert (scan.files, scan.problems) == (6, [])
 
 
-def test_without_git_it_says_what_to_do(tmp_path: Path) -> None:
+def test_without_git_it_states_what_to_do(tmp_path: Path) -> None:
     (tmp_path / "plain/.kl").mkdir(parents=True)
     with pytest.raises(EnvironmentProblem, match="git init"):
         refresh_graph(workspace(tmp_path / "plain"))
@@ -120,7 +120,7 @@ def test_a_damaged_graph_is_built_anew(ws: Workspace) -> None:
     assert graph_of(ws) == whole
 
 
-def test_somebody_elses_turn_is_said_and_nothing_half_done(ws: Workspace, tmp_path: Path) -> None:
+def test_somebody_elses_turn_is_reported_and_nothing_half_done(ws: Workspace, tmp_path: Path) -> None:
     refresh_graph(ws)
     before = graph_of(ws)
     write(tmp_path / "repo", {"new.py": "X = 1\n"})
@@ -174,7 +174,7 @@ def small(monkeypatch: pytest.MonkeyPatch, chance: random.Random) -> None:
 
 
 def step(root: Path, chance: random.Random) -> str:
-    """Does something that people do to a work tree; says what."""
+    """Does something that people do to a working tree; returns what."""
     there = [path for path in PATHS if (root / path).exists()]
     what = chance.choice(
         ["write", "write", "write", "delete", "rename", "commit", "branch", "switch", "stash", "reset"]
@@ -203,7 +203,7 @@ def step(root: Path, chance: random.Random) -> str:
 
 @pytest.mark.parametrize("seed", range(14))
 @pytest.mark.requirement("A28", "C16")
-def test_however_it_came_about_the_graph_equals_one_built_from_nothing(
+def test_however_it_was_made_the_graph_equals_one_built_from_nothing(
     tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     chance = random.Random(seed)
@@ -281,7 +281,7 @@ def test_after_one_change_the_rows_of_few_files_are_read(
 
 @pytest.mark.parametrize("base", ["", "class D(C): pass\n"])
 def test_who_calls_a_class_learns_of_its_new_constructor(tmp_path: Path, base: str) -> None:
-    """It says the name of the class, and never `__init__`."""
+    """It mentions the name of the class, and never `__init__`."""
     files = {"m.py": "class C: pass\n", "d.py": f"from m import C\n{base}", "b.py": "import d\nd.C()\nd.D()\n"}
     ws = repository(tmp_path / "repo", files)
     for text in ("class C:\n    def __init__(self): pass\n", "class C: pass\n"):
@@ -300,7 +300,7 @@ def test_a_module_called_like_a_file_that_marks_a_project(tmp_path: Path) -> Non
     assert [row[3] for row in graph_of(ws)["files"]] == ["main", "pyproject.toml"]
 
 
-def test_what_files_say_is_taken_over() -> None:
+def test_what_files_state_is_taken_over() -> None:
     with closing(sqlite3.connect(":memory:")) as db:
         db.executescript(CODE + USES)
         db.executemany(

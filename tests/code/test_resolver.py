@@ -309,5 +309,5 @@ def test_an_attribute_without_a_symbol_is_no_call_of_what_has_it() -> None:
         "class A:\n    a: 'A'\n    def f(self): self.a.a.a.a.f()\n    x = f\n    f = x\n",
     ],
 )  # fmt: skip
-def test_circles_end(source: str) -> None:
+def test_cycles_end(source: str) -> None:
     assert isinstance(rows({"a.py": source + "def f(): pass\n"}, "a.py"), list)

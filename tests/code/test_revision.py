@@ -1,4 +1,4 @@
-"""Questions about a revision are answered as in a fresh checkout of it; nothing of the work tree is touched."""
+"""Questions about a revision are answered as in a fresh checkout of it; nothing of the working tree is touched."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from tests.code.test_refresh import CONTENTS, PATHS
 from tests.git.repos import commit, sh, write
 
 
-def told(db: Database) -> dict[str, Any]:
-    """All that a graph says of its files."""
+def reported(db: Database) -> dict[str, Any]:
+    """All that a graph contains about its files."""
     columns = "id, name, path, line, end_line, signature, decorators, doc, content_hash"
     found = {name: sorted(db.rows(sql)) for name, sql in {
         "symbols": f"SELECT {columns} FROM symbols", "files": "SELECT path, blob, scanner, module, error FROM files",
@@ -36,7 +36,7 @@ def told(db: Database) -> dict[str, Any]:
 def worktree_graph(ws: Workspace) -> dict[str, Any]:
     with ws.store.reading("graph") as db:
         assert db is not None
-        return told(db)
+        return reported(db)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -58,7 +58,7 @@ def test_any_commit_equals_a_fresh_checkout_of_it(tmp_path: Path, seed: int) -> 
         fresh = workspace(place, f"state{number}")
         refresh_graph(fresh)
         with graph_at(ws, rev) as (db, _):
-            assert told(db) == worktree_graph(fresh), rev
+            assert reported(db) == worktree_graph(fresh), rev
     assert worktree_graph(ws) == before
 
 
@@ -94,7 +94,7 @@ def test_only_contents_never_seen_are_parsed_and_only_once(tmp_path: Path, monke
         assert [k.source for k in callers(graph, "f").links] == ["namespace:n"]
 
 
-def test_the_work_tree_is_left_alone(tmp_path: Path) -> None:
+def test_the_working_tree_is_left_alone(tmp_path: Path) -> None:
     ws = repository(tmp_path / "repo", FIRST)
     write(tmp_path / "repo", {"m.py": "def f(): pass\n"})
     refresh_graph(ws)
@@ -106,14 +106,14 @@ def test_the_work_tree_is_left_alone(tmp_path: Path) -> None:
     assert (tmp_path / "repo/m.py").read_text() == "def f(): pass\n"
 
 
-def test_before_the_work_tree_was_ever_read(tmp_path: Path) -> None:
+def test_before_the_working_tree_was_ever_read(tmp_path: Path) -> None:
     ws = repository(tmp_path / "repo", FIRST)
     with open_graph(ws, "HEAD") as graph:
         assert graph.scan.files == 2
         assert len(callers(graph, "f").links) == 2
 
 
-def test_few_are_kept(tmp_path: Path) -> None:
+def test_few_are_retained(tmp_path: Path) -> None:
     ws = repository(tmp_path / "repo", FIRST)
     for number in range(GRAPHS_RETAINED + 2):
         write(tmp_path / "repo", {"m.py": f"def f{number}(): pass\n"})
@@ -130,8 +130,8 @@ def test_a_damaged_one_is_built_again_and_an_unwritable_cache_is_done_without(tm
     ws = repository(tmp_path / "repo", FIRST)
     with open_graph(ws, "HEAD"):
         pass
-    (kept,) = (ws.state.cache / session.FOLDER).glob("*.db")
-    kept.write_bytes(b"no database at all" * 100)
+    (stored,) = (ws.state.cache / session.FOLDER).glob("*.db")
+    stored.write_bytes(b"no database at all" * 100)
     with open_graph(ws, "HEAD") as graph:
         assert len(callers(graph, "f").links) == 2
     (tmp_path / "file").write_text("")
@@ -156,7 +156,7 @@ def test_files_that_could_not_be_read_are_those_of_the_revision(tmp_path: Path) 
         assert callers(graph, "f").answer.verdict == "no"
 
 
-def test_violations_of_the_work_tree_are_not_those_of_a_revision(tmp_path: Path) -> None:
+def test_violations_of_the_working_tree_are_not_those_of_a_revision(tmp_path: Path) -> None:
     ws = repository(tmp_path / "repo", FIRST)
     refresh_graph(ws)
     with ws.store.writing("graph") as db, db.transaction():

@@ -66,8 +66,8 @@ def test_everything_else_stays(text: str, moving: bool, crlf: bool, data: st.Dat
     assert rest(after, texts, moving) == rest(content, texts, moving)
     assert comments(after) == comments(content)
     assert (b"\r\n" in after) == (crlf and b"\n" in after) and after.count(b"\r") in (0, after.count(b"\n"))
-    kept = {line.strip() for line in content.splitlines()}
-    new = [line.strip() for line in after.splitlines() if line.strip() not in kept]
+    stored = {line.strip() for line in content.splitlines()}
+    new = [line.strip() for line in after.splitlines() if line.strip() not in stored]
     assert all(line in (b"if TYPE_CHECKING:", b"from typing import TYPE_CHECKING", b"") for line in new), new
 
 
@@ -95,12 +95,12 @@ def line_of(text: str) -> int:
          "if TYPE_CHECKING:\n    from w import (\n        A,\n        B,\n    )\n"),
     ],
 )  # fmt: skip
-def test_where_things_go(before: str, after: str) -> None:
+def test_where_items_go(before: str, after: str) -> None:
     assert rewrite(before.encode(), [line_of(before)], []).decode() == after
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "printed"),
     [
         ("from w import A  # mine\n", "a comment belongs to it"),
         (f"{FUTURE}TYPE_CHECKING = 1\nfrom w import A\n", "called TYPE_CHECKING"),
@@ -109,10 +109,10 @@ def test_where_things_go(before: str, after: str) -> None:
         (f"{FUTURE}import w.b; x = 1\n", "not there any more"),
     ],
 )
-def test_what_is_refused(text: str, said: str) -> None:
+def test_what_is_refused(text: str, printed: str) -> None:
     line = line_of(text)
     moves, drops = ([], [line]) if "mine" in text else ([line], [])
-    with pytest.raises(Unfixable, match=said):
+    with pytest.raises(Unfixable, match=printed):
         rewrite(text.encode(), moves, drops)
 
 

@@ -1,4 +1,4 @@
-"""The fast scanner: what it finds, how it says so, and that nothing in a file can upset it."""
+"""The fast scanner: what it finds, how it reports it, and that nothing in a file can upset it."""
 
 from __future__ import annotations
 
@@ -297,7 +297,7 @@ def test_source_deeper_than_python_recurses() -> None:
     assert sys.getrecursionlimit() == limit
 
 
-def test_a_file_that_is_always_checking_imports_what_it_says() -> None:
+def test_a_file_that_is_always_checking_imports_what_it_names() -> None:
     source = "TYPE_CHECKING = {}\nif TYPE_CHECKING:\n    import a\n"
     assert [row[4] for row in scan_python(source.format("True").encode(), "m.py", "m")["imports"]] == ["import"]
     for value in ("False", "0"):
@@ -310,15 +310,15 @@ def test_import_module_under_another_name() -> None:
     assert [row[0] for row in scan_python(source.encode(), "m.py", "m")["imports"]] == ["importlib", "a.b", "c"]
 
 
-def test_nothing_of_a_tree_stays_when_its_facts_are_made_though_nobody_looks_for_circles() -> None:
+def test_nothing_of_a_tree_stays_when_its_facts_are_made_though_nobody_looks_for_cycles() -> None:
     source = b"if TYPE_CHECKING:\n    import a\nclass C(B):\n    x: int = 1\n    def f(self):\n        def g(): pass\n"
     before = _trees()  # of other tests
     with no_garbage_collection():
         for _ in range(3):
             assert scan_python(source, "m.py", "m")["error"] == ""
-        left = [thing for thing in _trees() if not any(thing is old for old in before)]
+        left = [item for item in _trees() if not any(item is old for old in before)]
     assert left == []
 
 
 def _trees() -> list[object]:
-    return [thing for thing in gc.get_objects() if isinstance(thing, Frame | ast.Module | ast.ClassDef)]
+    return [item for item in gc.get_objects() if isinstance(item, Frame | ast.Module | ast.ClassDef)]

@@ -1,4 +1,4 @@
-"""The short way to imports says what the whole scan says."""
+"""The short way to imports states what the whole scan states."""
 
 from __future__ import annotations
 
@@ -102,14 +102,14 @@ def lazily():
 
 
 @pytest.mark.parametrize("what", SOURCES)
-def test_both_ways_say_the_same(what: str) -> None:
+def test_both_ways_state_the_same(what: str) -> None:
     content = SOURCES[what].encode()
     whole, short = scan_guarded(content, "m.py", "_"), imports_guarded(content, "m.py")
     assert (short["error"], short["imports"]) == (whole["error"], whole["imports"])
     assert whole["imports"] or whole["error"] or not content or what.startswith("called in another encoding")
 
 
-def test_both_ways_say_the_same_of_real_files() -> None:
+def test_both_ways_state_the_same_of_real_files() -> None:
     """A sixteenth of Python's own library; on another Python, another one."""
     files = sorted(path for path in library().rglob("*.py") if "site-packages" not in path.parts)
     chosen = random.Random(sys.version_info[1]).sample(files, len(files) // 16)

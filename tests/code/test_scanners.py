@@ -1,4 +1,4 @@
-"""The contract of scanners: the fast and the precise one read the same table of sources and say the same."""
+"""The contract of scanners: the fast and the precise one read the same table of sources and state the same."""
 
 from __future__ import annotations
 
@@ -262,8 +262,8 @@ MARKS = {"generics": OLD, "f-strings in f-strings": OLD, "defaults of type param
 CASES = [pytest.param(name, marks=MARKS.get(name, ())) for name in TABLE]
 
 
-def told(facts: dict[str, Any]) -> tuple[list[str], list[str]]:
-    """The facts as the table writes them; the module only where it has more to say than its length."""
+def reported(facts: dict[str, Any]) -> tuple[list[str], list[str]]:
+    """The facts as the table writes them; the module only where it has more to state than its length."""
     symbols = []
     for identifier, line, end_line, signature, doc, _ in facts["symbols"]:
         kind, _, name = identifier.partition(":")
@@ -279,7 +279,7 @@ def told(facts: dict[str, Any]) -> tuple[list[str], list[str]]:
 @pytest.mark.parametrize("other", ["elif b", "else"])
 def test_the_first_definition_in_the_source_gives_place_and_signature(other: str, scan: Scan) -> None:
     source = f"if a:\n    def f(x): pass\n{other}:\n    def f(y): pass\n"
-    assert told(scan(source.encode(), "m.py", "m"))[0] == ["function:f 2-2 def f(x)"]
+    assert reported(scan(source.encode(), "m.py", "m"))[0] == ["function:f 2-2 def f(x)"]
 
 
 @pytest.mark.parametrize("scan", SCANNERS.values(), ids=SCANNERS)
@@ -288,11 +288,11 @@ def test_the_table(name: str, scan: Scan) -> None:
     source, symbols, imports = TABLE[name]
     facts = scan(source.encode(), "m.py", "m")
     assert facts["error"] == ""
-    assert told(facts) == (sorted(symbols), sorted(imports))
+    assert reported(facts) == (sorted(symbols), sorted(imports))
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_both_say_the_same_to_the_letter(name: str) -> None:
+def test_both_state_the_same_to_the_letter(name: str) -> None:
     """Import statements as shown included; hashes and words have one definition and are the fast scanner's."""
     content = TABLE[name][0].encode()
     fast, precise = (scan(content, "m.py", "pkg.m") for scan in SCANNERS.values())

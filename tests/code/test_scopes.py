@@ -1,4 +1,4 @@
-"""What a name stands for where it is used: the expressions of one file."""
+"""What a name means where it is used: the expressions of one file."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kl_hooks.code.scanner.expressions import is_anonymous, with_attributes
 from kl_hooks.code.scanner.python import scan_python
 
 CASES: dict[str, tuple[str, set[str], set[str]]] = {
-    # what is said about `f` in the file: expressions that must be there, and such that must not
+    # what is reported about `f` in the file: expressions that must be there, and such that must not
     "defined in the file": ("def f(): pass\nf()", {"=f"}, {"?f"}),
     "defined nowhere": ("f()", {"?f"}, set()),
     "argument": ("def f(): pass\ndef g(f): f()", set(), {"=f", "?f"}),
@@ -86,7 +86,7 @@ def test_attributes_are_with_attributes(expression: str, rest: str, wanted: str)
     assert with_attributes(expression, rest) == wanted
 
 
-def test_things_without_a_name_of_their_own() -> None:
+def test_items_without_a_name_of_their_own() -> None:
     assert [one for one in ("~=A>", "^A", "<A", "~=A|b>", "=A", "^A|b", "~=A>|b", "@a:b", "") if is_anonymous(one)] == [
         "~=A>", "^A", "<A", "~=A|b>",
     ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""Where arguments stand in a text: found without a look at more of it than can be paid."""
+"""Where arguments are in a text: found without a look at more of it than can be paid."""
 
 from __future__ import annotations
 

@@ -97,7 +97,7 @@ def test_a_link_or_a_pipe_in_its_place_is_not_followed(tmp_path: Path) -> None:
     assert make.calls == 3
 
 
-def test_what_compile_raises_is_passed_on_and_nothing_kept(tmp_path: Path) -> None:
+def test_what_compile_raises_is_passed_on_and_nothing_stored(tmp_path: Path) -> None:
     def fail() -> None:
         raise Problems([Problem("f", 1, 1, "no")])
 
@@ -106,7 +106,7 @@ def test_what_compile_raises_is_passed_on_and_nothing_kept(tmp_path: Path) -> No
     assert not (tmp_path / "cache").exists()
 
 
-def test_the_oldest_entries_make_room(tmp_path: Path) -> None:
+def test_the_oldest_entries_make_space(tmp_path: Path) -> None:
     for number in range(60):
         load_compiled(tmp_path / "cache", b"%d" % number, "k", Compiler())
     assert len(list((tmp_path / "cache" / "compiled").iterdir())) == 41

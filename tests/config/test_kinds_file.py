@@ -1,4 +1,4 @@
-"""Kinds that a repository describes in YAML: what is read, what is refused, with every mistake said at once."""
+"""Kinds that a repository describes in YAML: what is read, what is refused, with every mistake reported at once."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ verbs:
 """
 
 
-def said(text: str) -> list[str]:
+def printed(text: str) -> list[str]:
     problems: list[Problem] = []
     assert (read_kind("k.yaml", text.encode(), problems) is None) == bool(problems)
     return [str(one) for one in problems]
@@ -71,7 +71,7 @@ def test_a_kind_in_yaml_is_the_same_kind_of_data_as_a_built_in_one(tmp_path: Pat
     ]
 
 
-def test_every_mistake_is_said_with_its_place() -> None:
+def test_every_mistake_is_reported_with_its_place() -> None:
     text = """\
 name: Run Book
 prefix: run
@@ -90,7 +90,7 @@ fields:
 verbs:
   - {name: delete, to: gone}
 """
-    assert said(text) == [
+    assert printed(text) == [
         'k.yaml:1:1: "numbering: hash" needs "identity": the fields that make two records the same.',
         'k.yaml:1:1: the key "purpose" is missing.',
         'k.yaml:1:7: "name" is "Run Book"; it must be small letters, digits and `-`, a letter first.',
@@ -114,7 +114,7 @@ def test_no_kind_is_called_like_a_command() -> None:
     from kl_hooks.config.kinds_file import RESERVED_NAMES
 
     assert set(COMMANDS) <= set(RESERVED_NAMES)
-    assert said(RUNBOOK.replace("name: runbook", "name: status"))[0].endswith(
+    assert printed(RUNBOOK.replace("name: runbook", "name: status"))[0].endswith(
         '"status" is a command of kl. Call the kind something else.'
     )
 
@@ -179,7 +179,7 @@ SOUP = "name: recipe\nprefix: REC\npurpose: p\nstatuses: [current]\nidentity: [t
 )
 def test_digits_that_give_no_id_are_refused_with_their_place_and_range(numbering: str, least: int, most: int) -> None:
     for digits in (0, 1, least - 1, most + 1):
-        assert said(f"{SOUP}numbering: {numbering}\ndigits: {digits}\n") == [
+        assert printed(f"{SOUP}numbering: {numbering}\ndigits: {digits}\n") == [
             f'k.yaml:7:9: "digits" for "numbering: {numbering}" must be a whole number from {least} to {most}.'
         ]
     for digits in (least, most):
@@ -187,7 +187,7 @@ def test_digits_that_give_no_id_are_refused_with_their_place_and_range(numbering
         assert kind is not None
         assert RECORD_ID.fullmatch(f"REC-{'1':0>{kind.digits}}")
         assert RECORD_ID.fullmatch(f"REC-{'a' * kind.digits}") or numbering in ("serial", "given")
-    assert said(f"{SOUP}digits: 3\n") == ['k.yaml:6:9: "digits" must be a whole number from 4 to 9.']
+    assert printed(f"{SOUP}digits: 3\n") == ['k.yaml:6:9: "digits" must be a whole number from 4 to 9.']
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
-"""Settings: a repository may tighten, not loosen; whatever is wrong is said at once.
+"""Settings: a repository may tighten, not loosen; whatever is wrong is reported at once.
 
-The numbers of upkeep: defaults where nothing is said, every problem at once where something is wrong.
+The numbers of upkeep: defaults where nothing is reported, every problem at once where something is wrong.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ def test_every_mistake_of_both_files_at_once(tmp_path: Path) -> None:
     assert caught.value.exit_code == 2
 
 
-def test_odd_things_in_the_place_of_the_file(tmp_path: Path) -> None:
+def test_odd_items_in_the_place_of_the_file(tmp_path: Path) -> None:
     environ = write(tmp_path, "")
     outside = tmp_path / "outside.yaml"
     outside.write_text("budget: 700\n")
@@ -220,7 +220,7 @@ def test_both_styles_of_keys_are_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("A66")
-def test_every_mistake_is_said_and_its_default_holds(tmp_path: Path) -> None:
+def test_every_mistake_is_reported_and_its_default_holds(tmp_path: Path) -> None:
     write_lifecycle(tmp_path, "run_rows_days: -1\nRunRowsDay: 4\npackage_log_days: [1]\nadr_retention_days: 5\n")
     for _ in range(2):
         numbers, problems = load_lifecycle(tmp_path, tmp_path / "cache")
@@ -232,7 +232,7 @@ def test_every_mistake_is_said_and_its_default_holds(tmp_path: Path) -> None:
         ]
 
 
-def test_the_form_is_valid_and_says_every_default() -> None:
+def test_the_form_is_valid_and_states_every_default() -> None:
     assert _compile_lifecycle(form("lifecycle.yaml").encode()) == {"numbers": {}, "problems": []}
     for key, value in asdict(Lifecycle()).items():
         assert f"# {key}: {value} " in form("lifecycle.yaml")

@@ -1,6 +1,6 @@
 """The strict YAML reader: places, everything at once, no types, and no bytes that bring it down.
 
-Typed values out of nodes: what does not fit is said with its place and the nearest spelling.
+Typed values out of nodes: what does not fit is reported with its place and the nearest spelling.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from kl_hooks.config.yaml import (
 from kl_hooks.store.files import MAX_BYTES
 
 
-def said(text: bytes | str) -> list[str]:
+def printed(text: bytes | str) -> list[str]:
     return [str(p) for p in load_yaml("f.yaml", text.encode() if isinstance(text, str) else text)[1]]
 
 
@@ -74,30 +74,30 @@ def test_places_count_from_one() -> None:
     ],
 )
 def test_what_is_refused_is_named_with_its_place(text: str, expected: str) -> None:
-    assert said(text) == [expected]
+    assert printed(text) == [expected]
 
 
 def test_all_problems_at_once_in_the_order_of_the_file() -> None:
-    assert [line.split(": ")[0] for line in said("a: &x 1\nb: *x\na: !t 2\nc: [1\n")] == [
+    assert [line.split(": ")[0] for line in printed("a: &x 1\nb: *x\na: !t 2\nc: [1\n")] == [
         "f.yaml:1:4", "f.yaml:2:4", "f.yaml:3:1", "f.yaml:3:4", "f.yaml:5:1",
     ]  # fmt: skip
 
 
 def test_bytes_that_are_no_text() -> None:
-    assert said(b"a: 1\nb: \xff\n") == ["f.yaml:2:4: this byte is not UTF-8. Save the file as UTF-8."]
-    assert said(b"a: \x00") == ["f.yaml:1:4: the character U+0000 is not allowed in YAML."]
-    assert said("a: 1".encode("utf-16")) != []
+    assert printed(b"a: 1\nb: \xff\n") == ["f.yaml:2:4: this byte is not UTF-8. Save the file as UTF-8."]
+    assert printed(b"a: \x00") == ["f.yaml:1:4: the character U+0000 is not allowed in YAML."]
+    assert printed("a: 1".encode("utf-16")) != []
     assert plain(load_yaml("f.yaml", b"\xef\xbb\xbfa: 1")[0]) == {"a": "1"}
 
 
 def test_limits_hold() -> None:
-    assert "too many" in said(b"#" * (MAX_BYTES + 1))[0]
+    assert "too many" in printed(b"#" * (MAX_BYTES + 1))[0]
     assert load_yaml("f.yaml", b"#" * MAX_BYTES) == (None, [])
-    assert said("[" * _MAX_DEPTH + "]" * _MAX_DEPTH) == []
-    assert "nested deeper" in said("[" * (_MAX_DEPTH + 1) + "]" * (_MAX_DEPTH + 1))[0]
-    assert "nested deeper" in said("[" * 200_000)[0]
-    assert said("[" + "a," * (_MAX_NODES - 1) + "]") == []
-    assert "too large" in said("[" + "a," * _MAX_NODES + "]")[0]
+    assert printed("[" * _MAX_DEPTH + "]" * _MAX_DEPTH) == []
+    assert "nested deeper" in printed("[" * (_MAX_DEPTH + 1) + "]" * (_MAX_DEPTH + 1))[0]
+    assert "nested deeper" in printed("[" * 200_000)[0]
+    assert printed("[" + "a," * (_MAX_NODES - 1) + "]") == []
+    assert "too large" in printed("[" + "a," * _MAX_NODES + "]")[0]
 
 
 def test_an_alias_bomb_is_refused_and_never_grows() -> None:
@@ -144,7 +144,7 @@ text: |
 
 
 def test_ten_thousand_mutants_raise_nothing() -> None:
-    assert said(_GOOD) == []
+    assert printed(_GOOD) == []
     dice = random.Random(7)
     marks = [b"\\U", b"\\x", b"\\ud800", b"%YAML 9", b"%TAG ! x", b"\t", b"*a", b"&a ", b"!!", b"? ", b"- ", b": ",
              b"\x85", b"\xe2\x80\xa8", b"|", b">", b"9" * 20, b"{", b"[", b"\xf0\x9f", b"'", b'"', b"\\"]  # fmt: skip
@@ -208,7 +208,7 @@ def test_words_for_false(word: str) -> None:
     assert reader.boolean(node, '"k"', True) is False and reader.problems == []
 
 
-def test_wrong_types_are_said() -> None:
+def test_wrong_types_are_reported() -> None:
     node, reader = one("[a]")
     assert reader.boolean(node, '"k"', True) is True
     assert reader.text(node, '"k"') == ""

@@ -42,8 +42,8 @@ class ListRetriever:
 
     def find(self, workspace: Any, task: Task, limit: int) -> Sequence[Candidate]:
         words = (*task.signals.keywords, *(s.lower() for s in task.signals.symbols))
-        held = [(sum(w in f"{c.id} {c.text}".lower() for w in words), c) for c in self.known]
-        return [c for n, c in sorted(held, key=lambda h: (-h[0], h[1].id)) if n][:limit]
+        locked = [(sum(w in f"{c.id} {c.text}".lower() for w in words), c) for c in self.known]
+        return [c for n, c in sorted(locked, key=lambda h: (-h[0], h[1].id)) if n][:limit]
 
     def offered(self) -> Retriever:
         """As a plugin hands it over."""

@@ -89,7 +89,7 @@ def test_the_id_changes_with_what_was_asked_and_what_was_found() -> None:
     assert len(ids) == 7
 
 
-def test_a_verified_item_stands_before_a_guessed_one_of_equal_likeness_and_outlives_it() -> None:
+def test_a_verified_item_comes_before_a_guessed_one_of_equal_likeness_and_outlives_it() -> None:
     proven = candidate("zz_total", tier=Tier.VERIFIED, freshness="current", text="the total " * 8)
     guessed = candidate("aa_total", text="the total. " * 8)
     lists = {"one": (guessed,), "two": (proven,)}
@@ -100,7 +100,7 @@ def test_a_verified_item_stands_before_a_guessed_one_of_equal_likeness_and_outli
     assert "zz_total" in tight and "aa_total" not in tight
 
 
-def test_failed_retrievers_and_empty_tasks_are_said_in_the_package() -> None:
+def test_failed_retrievers_and_empty_tasks_are_reported_in_the_package() -> None:
     failed = Gathered({}, {}, {"commits": "failed: locked", "symbols": "empty"})
     assert "\nNot searched: commits. See: kl doctor\n" in assemble(TASK, failed, read_budget("6000")).text
     empty = Task("the and", read_signals("the and"))

@@ -1,4 +1,4 @@
-"""Delivering: what is kept, what is recorded, and that none of it can cost the answer."""
+"""Delivering: what is stored, what is recorded, and that none of it can cost the answer."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_after_its_time_it_is_built_again_from_what_was_asked(root: Path) -> Non
     assert again.document["created_at"] != made.document["created_at"]
 
 
-def test_built_again_when_more_is_known_it_says_that_it_differs(root: Path) -> None:
+def test_built_again_when_more_is_known_it_states_that_it_differs(root: Path) -> None:
     package_id = str(deliver(opened(root, "total"), Request("total", "6000")).document["package_id"])
     again = find_package(opened(root, "total", "total_vat", now=LATER), package_id)
     assert f"now {again.document['package_id']}: the knowledge base has changed since" in again.remark
@@ -92,13 +92,13 @@ def test_a_poisoned_or_foreign_cache_entry_is_no_package(root: Path) -> None:
         assert find_package(ws, package_id).text == made.text
 
 
-def test_an_unknown_package_is_wrong_use(root: Path) -> None:
+def test_an_unknown_package_is_a_usage_error(root: Path) -> None:
     with pytest.raises(UsageProblem, match="cp-123456789abc: no package of this id was made here"):
         find_package(opened(root), "cp-123456789abc")
 
 
 @pytest.mark.requirement("A63")
-def test_the_event_says_what_was_given(root: Path) -> None:
+def test_the_event_states_what_was_given(root: Path) -> None:
     ws = opened(root, "total", "x")
     made = deliver(ws, Request("total", "6000"))
     (event,) = package_log.events_newest_first(ws.state)
@@ -113,8 +113,8 @@ def test_the_event_says_what_was_given(root: Path) -> None:
 @pytest.mark.requirement("C2", "D49")
 def test_each_record_that_was_given_is_noted_and_the_package_stays_the_same(repo: Checkout) -> None:
     ws = repo.workspace()
-    said = {"title": "Zebra", "context": "c", "decision": "Feed the zebra.", "status": "accepted"}
-    made = create_record(ws, ws.kinds["decision"], said)
+    printed = {"title": "Zebra", "context": "c", "decision": "Feed the zebra.", "status": "accepted"}
+    made = create_record(ws, ws.kinds["decision"], printed)
     first = deliver(ws, Request("feed the zebra", "6000"))
     again = deliver(ws, Request("feed the zebra", "6000"))
     given = happened(ws, made.id, "injected")
@@ -134,7 +134,7 @@ def test_a_secret_in_a_task_is_in_no_byte_of_state_and_cache(root: Path) -> None
     ]
 
 
-def test_where_kl_was_not_set_up_it_says_so_and_leaves_nothing(tmp_path: Path) -> None:
+def test_where_kl_was_not_set_up_it_reports_it_and_leaves_nothing(tmp_path: Path) -> None:
     with pytest.raises(EnvironmentProblem, match="not a git repository"):
         deliver(opened(tmp_path, "total"), Request("total", "6000"))
     assert not (tmp_path / "state").exists()

@@ -35,7 +35,7 @@ def test_why_something_is_in() -> None:
     ]
 
 
-def test_why_something_was_left_out() -> None:
+def test_why_something_was_omitted() -> None:
     assert explain_one(SHOWN, "function:c") == ["omitted from cp-3f9a1c20b7de: expired"]
 
 

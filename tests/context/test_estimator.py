@@ -33,7 +33,7 @@ def test_what_is_no_budget(written: str) -> None:
         read_budget(written)
 
 
-def test_too_small_a_budget_says_the_least_in_its_own_unit() -> None:
+def test_too_small_a_budget_states_the_least_in_its_own_unit() -> None:
     with pytest.raises(UsageProblem, match=r"^--budget must be at least 64 tokens\.$"):
         read_budget("63tok")
     with pytest.raises(UsageProblem, match=r"^--budget must be at least 256 characters\.$"):

@@ -34,7 +34,7 @@ def test_the_rendered_package_never_exceeds_its_budget(
 
 
 @pytest.mark.parametrize("style", list(STYLES))
-def test_notes_are_said_as_far_as_they_fit(style: str) -> None:
+def test_notes_are_reported_as_far_as_they_fit(style: str) -> None:
     fitted = fit([], read_budget("400"), STYLES[style], notes=["x" * 400, "Not searched: commits."])
     assert "x" * 200 not in fitted.page(STYLES[style])
     assert "Not searched: commits." in fitted.page(STYLES[style])
@@ -56,9 +56,9 @@ def test_the_last_character_of_a_budget_is_used(estimator: str) -> None:
 
 def test_a_note_may_fill_the_budget_to_its_end() -> None:
     style = STYLES["text"]
-    held = [n for n in range(1, 300) if fit([], read_budget("400"), style, notes=["n" * n]).notes[1:]]
-    assert held == list(range(1, held[-1] + 1))
-    assert len(fit([], read_budget("400"), style, notes=["n" * held[-1]]).widest(style)) == 400
+    locked = [n for n in range(1, 300) if fit([], read_budget("400"), style, notes=["n" * n]).notes[1:]]
+    assert locked == list(range(1, locked[-1] + 1))
+    assert len(fit([], read_budget("400"), style, notes=["n" * locked[-1]]).widest(style)) == 400
 
 
 def test_headings_are_paid_for_once_for_each_kind() -> None:
@@ -112,19 +112,19 @@ def test_a_summary_as_long_as_the_whole_is_the_whole() -> None:
     assert blocks(fit(ranked([equal]), read_budget("6000"), STYLES["text"]))[0][1:] == ("full", whole(one))
 
 
-def test_what_is_left_out_says_how_much_room_there_was() -> None:
+def test_what_is_omitted_states_how_much_space_there_was() -> None:
     huge = candidate("x" * 300, text="y" * 300, summary="z" * 300)
     style = STYLES["text"]
     fitted = fit(ranked([huge]), read_budget("256"), style)
     free = fit([], read_budget("256"), style)
-    room = 256 - len(replace(free, notes=(), of=1).widest(style))
-    assert fitted.omissions[0].reason == f"over budget: {room} characters were left"
+    space = 256 - len(replace(free, notes=(), of=1).widest(style))
+    assert fitted.omissions[0].reason == f"over budget: {space} characters were left"
     assert NOTHING_FITS not in fit([], read_budget("256"), style).page(style)
     some = fit(ranked([candidate("a")]), read_budget("6000"), style)
     assert NOTHING_FITS not in some.page(style)
 
 
-def test_from_1000_characters_on_100_are_free_for_what_is_left_out() -> None:
+def test_from_1000_characters_on_100_are_free_for_what_is_omitted() -> None:
     style, many = STYLES["text"], ranked([candidate(f"a{n}") for n in range(20)])
     least = next(n for n in range(1000, 4000) if len(fit(many, read_budget(str(n)), style).chosen) == 20)
     assert least == len(fit(many, read_budget(str(least)), style).widest(style)) + 100 > 1000

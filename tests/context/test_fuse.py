@@ -41,7 +41,7 @@ def test_an_id_twice_in_one_list_counts_once_at_its_best_place() -> None:
     assert fuse({"x": [a, candidate("b"), a]})[0].parts == {"x": reciprocal(1)}
 
 
-def test_the_parts_of_a_score_add_up_and_say_where_they_come_from() -> None:
+def test_the_parts_of_a_score_add_up_and_state_where_they_come_from() -> None:
     a = candidate("a", tier=Tier.INFERRED)
     item = fuse({"x": [a], "y": [candidate("b"), a]}, {"x": 50})[0]
     likeness = {"x": reciprocal(1, 50), "y": reciprocal(2)}
@@ -50,7 +50,7 @@ def test_the_parts_of_a_score_add_up_and_say_where_they_come_from() -> None:
     assert (item.score, item.best) == (sum(item.parts.values()), 1)
 
 
-def test_a_commit_lifts_what_stands_in_a_file_that_it_touched_and_a_neighbour_lifts_nothing() -> None:
+def test_a_commit_lifts_what_is_in_a_file_that_it_touched_and_a_neighbour_lifts_nothing() -> None:
     in_file, elsewhere = candidate("zz", path="src/price.py"), candidate("aa", path="src/other.py")
     commit = candidate("x", id="commit:1", kind="commit", path="src/price.py", line=0, touches=("src/price.py",))
     test = candidate("t", id="test:t", kind="evidence", path="src/other.py", line=0)

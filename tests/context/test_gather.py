@@ -57,7 +57,7 @@ def raising(problem: Exception) -> Retriever:
     return Retriever("bad", 100, find)
 
 
-def test_all_plugins_are_asked_and_the_retrievers_stand_by_name() -> None:
+def test_all_plugins_are_asked_and_the_retrievers_are_ordered_by_name() -> None:
     found, failed = all_retrievers(plugins(Offers(of("b"), of("d")), Offers(of("a")), Offers()))
     assert ([r.name for r in found], failed) == (["a", "b", "d"], {})
 
@@ -68,7 +68,7 @@ def test_a_plugin_that_fails_is_named_and_the_others_answer() -> None:
     assert failed == {"plugin plugin1": "failed: no module named teapot"}
 
 
-def test_coverage_tells_ok_from_empty() -> None:
+def test_coverage_distinguishes_ok_from_empty() -> None:
     found = gather([of("one", "total", "x"), of("two", "y")], None, TASK)
     assert found.coverage == {"one": "ok", "two": "empty"}
     assert [c.id for c in found.lists["one"]] == ["function:shop.total"]
@@ -76,7 +76,7 @@ def test_coverage_tells_ok_from_empty() -> None:
 
 
 @pytest.mark.parametrize(
-    ("problem", "said"),
+    ("problem", "printed"),
     [
         (StoreBusy("held by pid 7.", place="store"), "failed: store: held by pid 7."),
         (RuntimeError("two\nlines \x1b[31m"), "failed: two lines \\x1b[31m"),
@@ -84,9 +84,9 @@ def test_coverage_tells_ok_from_empty() -> None:
         (RecursionError("deep"), "failed: deep"),
     ],
 )
-def test_a_retriever_that_fails_lowers_the_coverage_only(problem: Exception, said: str) -> None:
+def test_a_retriever_that_fails_lowers_the_coverage_only(problem: Exception, printed: str) -> None:
     found = gather([raising(problem), of("good", "total")], None, TASK)
-    assert found.coverage == {"bad": said, "good": "ok"}
+    assert found.coverage == {"bad": printed, "good": "ok"}
     assert list(found.lists) == ["good"]
 
 

@@ -1,4 +1,4 @@
-"""The log of packages: every event is kept as long as promised, whatever is renamed or removed."""
+"""The log of packages: every event is stored as long as promised, whatever is renamed or removed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def write(repo: Checkout, name: str, ages: list[int]) -> None:
         (repo.state / name).unlink()
 
 
-def kept(repo: Checkout) -> list[int]:
+def stored(repo: Checkout) -> list[int]:
     paths = [repo.state / name for name in (FILE, OLD) if (repo.state / name).exists()]
     lines = [line for path in paths for line in path.read_text().splitlines() if line.startswith("{")]
     return sorted(json.loads(line)["age"] for line in lines)
@@ -41,7 +41,7 @@ def test_nothing_young_is_lost_and_a_second_time_changes_nothing(
         write(repo, name, ages)
     ws, numbers = repo.workspace(), Lifecycle(package_log_days=90)
     rotate_logs(ws, expired_logs(ws, numbers, NOW), NOW)
-    left = kept(repo)
+    left = stored(repo)
     for age in {age for age in [*now, *old] if age <= 90}:
         assert left.count(age) == [*now, *old].count(age)
     assert expired_logs(ws, numbers, NOW) == []

@@ -1,4 +1,4 @@
-"""The ranking of code: the recipe's formulas, and what must hold of it whatever the task and the files are."""
+"""The ranking of code: the recipe's formulas, and what is true of it whatever the task and the files are."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ def test_a_test_id_gives_its_file_and_its_names() -> None:
     assert (read.paths, read.symbols) == (("tests/test_a.py",), ("TestB", "test_c"))
 
 
-def test_failures_take_the_code_names_beside_them() -> None:
+def test_failures_take_the_code_names_next_to_them() -> None:
     read = read_signals("Parser.feed crashes; invalid `Total` Broken. nothing. ParseError error CartView")
     assert read.failures == ("Parser.feed crashes", "invalid Total", "Total broken", "ParseError error CartView")
 

@@ -1,4 +1,4 @@
-"""Run in a process of its own: it forks children that capture and take in, kills them, and tells what was acknowledged.
+"""Run in a process of its own: it forks children that capture and import, kills them, and shows what was acknowledged.
 
 `python -m tests.evidence.crashing kill 40 SEED` and `… together 8 25`, in the repository to work on. Prints JSON.
 """
@@ -51,7 +51,7 @@ def command(ws: Workspace) -> str:
 
 
 def work(ws: Workspace, acknowledge: int, seed: int) -> NoReturn:
-    """Captures and takes in until it is killed; each run that is durable is told through the pipe."""
+    """Captures and imports until it is killed; each run that is durable is reported through the pipe."""
     dice = random.Random(seed)
     while True:
         made = dice.choice((capture, capture, tests, command, None, None))
@@ -80,7 +80,7 @@ def forked(body: Callable[[], object]) -> int:
 def kill_many(folder: Path, count: int, seed: int) -> dict[str, object]:
     """Kills `count` children at random moments; after each kill the next command must work."""
     dice = random.Random(seed)
-    told, acknowledge = os.pipe()
+    reported, acknowledge = os.pipe()
     trouble = []
     for number in range(count):
         ws = open_workspace(folder)
@@ -88,30 +88,30 @@ def kill_many(folder: Path, count: int, seed: int) -> dict[str, object]:
         time.sleep(dice.uniform(0, 0.12) ** 1.3)
         os.kill(pid, signal.SIGKILL)
         os.waitpid(pid, 0)
-        if number % 4 == 0 and (said := sync_evidence(open_workspace(folder)).trouble):
-            trouble.append(said)
+        if number % 4 == 0 and (printed := sync_evidence(open_workspace(folder)).trouble):
+            trouble.append(printed)
     os.close(acknowledge)
-    return {"acknowledged": read_all(told), "trouble": trouble}
+    return {"acknowledged": read_all(reported), "trouble": trouble}
 
 
 def all_together(folder: Path, writers: int, each: int) -> dict[str, object]:
-    """Writers that capture `each` runs, and three that take in meanwhile."""
-    told, acknowledge = os.pipe()
+    """Writers that capture `each` runs, and three that import meanwhile."""
+    reported, acknowledge = os.pipe()
 
     def write() -> None:
         ws = open_workspace(folder)
         for _ in range(each):
             os.write(acknowledge, f"{capture(ws)}\n".encode())
 
-    def take_in() -> None:
+    def ingest() -> None:
         ws = open_workspace(folder)
         for _ in range(each):
             sync_evidence(ws)
 
-    children = [forked(write) for _ in range(writers)] + [forked(take_in) for _ in range(3)]
+    children = [forked(write) for _ in range(writers)] + [forked(ingest) for _ in range(3)]
     codes = [os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) for pid in children]
     os.close(acknowledge)
-    return {"acknowledged": read_all(told), "codes": codes}
+    return {"acknowledged": read_all(reported), "codes": codes}
 
 
 def read_all(handle: int) -> list[str]:

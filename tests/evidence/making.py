@@ -1,4 +1,4 @@
-"""Ledgers and receipts for the tests of this room: a real database, real spool files, receipts of any shape."""
+"""Ledgers and receipts for the tests of this package: a real database, real spool files, receipts of any shape."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ RECEIPTS = st.builds(
     tree_end=st.none() | GIT_ID, moved=st.booleans(), head=st.none() | GIT_ID, branch=st.none() | TEXT,
     dirty=st.booleans(), environment=DETAIL, selection=DETAIL, result=RESULT,
 )  # fmt: skip
-"""Every receipt that may be kept: any texts, any outcomes, any details."""
+"""Every receipt that may be stored: any texts, any outcomes, any details."""
 
 
 @contextmanager

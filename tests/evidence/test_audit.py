@@ -1,4 +1,4 @@
-"""The chain: any edit of what was recorded shows, and so does a store that went back."""
+"""The chain: any edit of what was recorded shows, and so does a store that was set back."""
 
 from __future__ import annotations
 
@@ -157,13 +157,13 @@ EDITS = {
 
 @pytest.mark.parametrize("name", EDITS)
 def test_every_edit_is_found_and_named(full: Checkout, name: str) -> None:
-    statement, said = EDITS[name]
+    statement, printed = EDITS[name]
     mark = read_high_water(full.workspace().state.high_water)
     with full.workspace().store.writing() as db, tried(db):  # type: ignore[arg-type]
         before = db.row(WITHIN.format("receipt"))
         limit = " LIMIT 1" if name == "a commit that never was" else ""
         db.execute(statement + limit)
-        assert said in "\n".join(audit(db, Marks(mark, None)).problems)
+        assert printed in "\n".join(audit(db, Marks(mark, None)).problems)
         assert before is not None
 
 
@@ -236,7 +236,7 @@ def test_a_flipped_bit_in_the_file_is_found_where_it_matters(full: Checkout, tmp
                 counted += matters
                 assert audit(db, Marks(mark, None)).problems or not matters, (number, at)
         except KlError:
-            counted += 1  # it says that it is damaged: found
+            counted += 1  # it states that it is damaged: found
         path.unlink()
     assert counted > 25
 
@@ -245,7 +245,7 @@ def open_closing(path: Path) -> Any:
     return closing(open_sqlite(path, write=False))
 
 
-def test_a_store_that_is_gone_or_empty_is_no_empty_store(repo: Checkout) -> None:
+def test_a_store_that_was_removed_or_empty_is_no_empty_store(repo: Checkout) -> None:
     fill(repo)
     had = problems(repo)
     assert had == ()
@@ -339,7 +339,7 @@ def test_a_cut_or_deleted_write_ahead_log_shows(repo: Checkout, tmp_path: Path) 
     assert 15 < lost < 32
 
 
-def test_what_it_proves_is_said(full: Checkout) -> None:
+def test_what_it_proves_is_reported(full: Checkout) -> None:
     done = full.kl("evidence", "verify")
     assert done.returncode == 0, done.stdout
     assert "chain intact" in done.stdout

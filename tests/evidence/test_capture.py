@@ -69,7 +69,7 @@ def test_a_check_where_kl_is_not_used_leaves_nothing(tmp_path: Path, home: Path)
     assert not made.state.exists()
 
 
-def test_the_opening_says_who_and_where(repo: Checkout, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_opening_states_who_and_where(repo: Checkout, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(PARENT, "ab" * 16)
     ws = repo.workspace()
     repo.write("new.py", "")
@@ -108,10 +108,10 @@ def test_where_the_state_can_not_be_made_the_next_place_takes_it(repo: Checkout)
     inside.joinpath(writer.path.name).unlink()
     inside.rmdir()
     inside.write_text("in the way")
-    said = write_capture(repo.workspace(), "arch", "arch", WorktreeState(), [FACT], RESULT)
-    assert said is not None
-    assert said.startswith("not recorded: ")
-    assert "\n" not in said
+    printed = write_capture(repo.workspace(), "arch", "arch", WorktreeState(), [FACT], RESULT)
+    assert printed is not None
+    assert printed.startswith("not recorded: ")
+    assert "\n" not in printed
     assert own.parent.read_text() == "in the way"
 
 

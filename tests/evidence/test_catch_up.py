@@ -1,4 +1,4 @@
-"""Taking in: once each, whoever is faster, whatever lies in the spool; and where it can't be done, nothing is lost."""
+"""Ingestion: once each, whoever is faster, whatever lies in the spool; and where it can't be done, nothing is lost."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def pytest_runs(repo: Checkout) -> list[str]:
     return [e.receipt.run for e in repo.entries() if e.receipt.source == "pytest"]
 
 
-def test_each_capture_is_taken_in_once_and_then_removed(repo: Checkout) -> None:
+def test_each_capture_is_imported_once_and_then_removed(repo: Checkout) -> None:
     runs = [leave_run(repo.workspace(), TESTS) for _ in range(3)]
     assert len(spool(repo)) == 3
     taken = sync_evidence(repo.workspace())
@@ -97,7 +97,7 @@ def test_one_that_is_still_written_is_left_alone(repo: Checkout) -> None:
     assert (receipt.result["complete"], receipt.result["verdict"]) == (False, "inconclusive")
 
 
-def test_an_altered_line_is_left_out_and_the_run_is_no_success(repo: Checkout) -> None:
+def test_an_altered_line_is_omitted_and_the_run_is_no_success(repo: Checkout) -> None:
     leave_run(repo.workspace(), TESTS)
     (left,) = spool(repo)
     left.write_bytes(left.read_bytes().replace(b'test_two","passed"', b'test_two","failed"'))
@@ -190,7 +190,7 @@ def test_a_spool_in_the_checkout_counts_where_it_is_ours_and_marked_as_such(repo
     assert {e.origin for e in repo.entries() if e.receipt.source == "pytest"} == {"spool:checkout"}
 
 
-def test_a_spool_that_came_with_the_checkout_is_not_believed(repo: Checkout) -> None:
+def test_a_spool_that_arrived_with_the_checkout_is_not_believed(repo: Checkout) -> None:
     path = in_checkout(repo, whole_run(repo, "aa" * 16))
     repo.commit("here is my evidence")
     sync_evidence(repo.workspace())
@@ -229,7 +229,7 @@ def test_a_spool_of_somebody_else_is_left_alone(repo: Checkout) -> None:
     assert pytest_runs(repo) == []
 
 
-def test_the_user_s_spool_is_taken_in_and_marked(repo: Checkout) -> None:
+def test_the_user_s_spool_is_imported_and_marked(repo: Checkout) -> None:
     ws = repo.workspace()
     folder, origin = spool_directories(ws.state, ws.root, ws.environ)[1]
     folder.mkdir(parents=True)
@@ -266,7 +266,7 @@ def test_a_newer_store_is_not_written(repo: Checkout, how: str) -> None:
 
 
 @pytest.mark.parametrize("content", [b"garbage" * 100, b"SQLite format 3\0" + b"\xff" * 5000], ids=["noise", "like it"])
-def test_a_damaged_store_is_kept_and_so_is_the_spool(repo: Checkout, content: bytes) -> None:
+def test_a_damaged_store_stays_and_so_does_the_spool(repo: Checkout, content: bytes) -> None:
     sync_evidence(repo.workspace())
     (repo.state / "kl.db").write_bytes(content)
     leave_run(repo.workspace(), TESTS)
@@ -276,7 +276,7 @@ def test_a_damaged_store_is_kept_and_so_is_the_spool(repo: Checkout, content: by
     assert (repo.state / "kl.db").read_bytes() == content
 
 
-def test_a_damaged_history_is_said_and_captures_are_taken_in(repo: Checkout) -> None:
+def test_a_damaged_history_is_reported_and_captures_are_imported(repo: Checkout) -> None:
     sha = repo.commit("second")
     repo.commit("third")
     leave_run(repo.workspace(), TESTS)
@@ -296,7 +296,7 @@ def test_looking_makes_nothing_where_kl_is_not_used(tmp_path: Path, home: Path) 
     assert sorted(path for path in tmp_path.rglob("*") if "objects" not in path.parts) == before
 
 
-def test_a_note_of_a_commit_is_gone_once_it_is_read(repo: Checkout) -> None:
+def test_a_note_of_a_commit_is_removed_once_it_is_read(repo: Checkout) -> None:
     sync_evidence(repo.workspace())
     repo.commit("second")
     assert repo.kl("commits", "record").returncode == 0

@@ -92,12 +92,12 @@ WAYS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("told", "expected"), WAYS, ids=str)
-def test_the_way_of_running(told: Any, expected: str) -> None:
-    assert execution_mode(run(environment={"way": told}).receipt) == expected
+@pytest.mark.parametrize(("reported", "expected"), WAYS, ids=str)
+def test_the_way_of_running(reported: Any, expected: str) -> None:
+    assert execution_mode(run(environment={"way": reported}).receipt) == expected
 
 
-def test_evidence_for_another_tree_says_so() -> None:
+def test_evidence_for_another_tree_reports_it() -> None:
     claim = the_claim([run(tree=THERE)])
     assert claim.freshness == "older tree"
     assert THERE[:12] in claim.reasons[0]
@@ -131,7 +131,7 @@ WEAK = {
 
 
 @pytest.mark.parametrize("name", WEAK)
-def test_what_is_not_hard_says_why(name: str) -> None:
+def test_what_is_not_hard_states_why(name: str) -> None:
     changes, reason = WEAK[name]
     entry = run(**changes)
     seen = observation(entry.receipt, entry.receipt.evidence[0], entry.origin)

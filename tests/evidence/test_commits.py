@@ -1,4 +1,4 @@
-"""Commits are read once each, whatever happens to history, and kept when git forgets them."""
+"""Commits are read once each, whatever happens to history, and stored when git forgets them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .test_audit import problems
 
 
 def log(repo: Checkout) -> list[LoggedCommit]:
-    """The log after catching up, newest first."""
+    """The log after syncing, newest first."""
     taken = sync_evidence(repo.workspace())
     assert (taken.trouble, taken.blind) == ("", "")
     assert problems(repo) == ()
@@ -47,7 +47,7 @@ def test_each_commit_is_read_once(repo: Checkout) -> None:
     assert (newest.head, newest.branch, newest.tree) == (third, "main", repo.git("rev-parse", "HEAD^{tree}"))
 
 
-def test_a_commit_is_kept_with_its_message_its_files_and_its_trailers(repo: Checkout) -> None:
+def test_a_commit_is_stored_with_its_message_its_files_and_its_trailers(repo: Checkout) -> None:
     repo.write("src/a.py", "A = 1\n")
     sha = repo.commit("Add a\n\nBecause b.\n\nRefs: #12\nCo-authored-by: Eve <eve@example.org>")
     log(repo)
@@ -84,17 +84,17 @@ def test_rewritten_history_adds_and_forgets_nothing(repo: Checkout) -> None:
 
 
 def test_what_git_has_forgotten_stays(repo: Checkout) -> None:
-    gone = repo.commit("to be forgotten")
-    assert gone in shas(repo)
+    removed = repo.commit("to be forgotten")
+    assert removed in shas(repo)
     repo.git("reset", "-q", "--hard", "HEAD~1")
     repo.git("reflog", "expire", "--expire=now", "--all")
     repo.git("gc", "-q", "--prune=now")
-    assert subprocess.run(["git", "cat-file", "-e", gone], cwd=repo.root, capture_output=True).returncode != 0
+    assert subprocess.run(["git", "cat-file", "-e", removed], cwd=repo.root, capture_output=True).returncode != 0
     with repo.workspace().store.reading() as db:
         assert db is not None
-        assert last_head(db) == gone, "the place to read on from is gone"
+        assert last_head(db) == removed, "the place to read on from is gone"
     new = repo.commit("new")
-    assert shas(repo) >= {gone, new}
+    assert shas(repo) >= {removed, new}
     assert receipts(repo) == 2
 
 
@@ -145,7 +145,7 @@ def test_a_worktree_shares_the_log(repo: Checkout, tmp_path: Path) -> None:
     assert other.git("status", "--porcelain") == ""
 
 
-def test_a_shallow_clone_tells_what_it_has(repo: Checkout, tmp_path: Path) -> None:
+def test_a_shallow_clone_shows_what_it_has(repo: Checkout, tmp_path: Path) -> None:
     for n in range(5):
         repo.write("a.txt", str(n))
         repo.commit(f"number {n}")
@@ -196,7 +196,7 @@ def test_strange_commits_are_read(repo: Checkout, name: str) -> None:
     assert repo.kl("evidence", "show", repo.entries()[0].id).returncode == 0
 
 
-def test_no_secret_of_a_message_an_author_a_branch_or_a_file_is_kept(repo: Checkout) -> None:
+def test_no_secret_of_a_message_an_author_a_branch_or_a_file_is_stored(repo: Checkout) -> None:
     dice = random.Random(11)
     made = {
         name: SHAPES[name](dice) for name in ("github", "gitlab", "stripe", "aws id", "npm", "huggingface", "slack")
@@ -208,9 +208,9 @@ def test_no_secret_of_a_message_an_author_a_branch_or_a_file_is_kept(repo: Check
     repo.write(f"keys/{token[3]}.txt", "x")
     repo.commit(f"Use {token[4]}\n\nBody {token[5]}\n\nToken: {token[6]}")
     log(repo)
-    kept = b"".join(path.read_bytes() for path in repo.state.rglob("*") if path.is_file())
-    assert [secret for secret in token if secret.encode() in kept] == []
-    assert b"[redacted:" in kept
+    stored = b"".join(path.read_bytes() for path in repo.state.rglob("*") if path.is_file())
+    assert [secret for secret in token if secret.encode() in stored] == []
+    assert b"[redacted:" in stored
 
 
 def test_a_log_of_thousands_begins_with_the_newest(repo: Checkout) -> None:

@@ -48,7 +48,7 @@ def test_kills_at_200_random_moments_lose_and_double_nothing(repo: Checkout, see
     assert [left for left in (repo.state / "spool").iterdir() if not left.name.endswith(".jsonl.new")] == []
 
 
-def test_eight_writers_and_three_that_take_in_lose_nothing(repo: Checkout) -> None:
+def test_eight_writers_and_three_that_import_lose_nothing(repo: Checkout) -> None:
     done = crashing(repo, "together", "8", "25")
     assert done["codes"] == [0] * 11
     acknowledged = set(done["acknowledged"])

@@ -1,4 +1,4 @@
-"""What age takes from a claim: computed, and the same however often it is computed."""
+"""How age weakens a claim: computed, and the same however often it is computed."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def verified(at: int, expires: str | None = None) -> Claim:
 
 
 @pytest.mark.requirement("A39")
-def test_a_verified_claim_is_inferred_after_thirty_days_and_says_why() -> None:
+def test_a_verified_claim_is_inferred_after_thirty_days_and_states_why() -> None:
     claim = verified(NOW - 30 * DAY)
     assert aged(claim, NOW, 30).tier is Tier.VERIFIED
     old = aged(claim, NOW + 1, 30)
@@ -36,7 +36,7 @@ def test_a_verified_claim_is_inferred_after_thirty_days_and_says_why() -> None:
 
 
 @pytest.mark.requirement("A39")
-def test_a_claim_that_says_when_it_ends_does_not_decay() -> None:
+def test_a_claim_that_states_when_it_ends_does_not_decay() -> None:
     assert aged(verified(NOW - 99 * DAY, iso(NOW + DAY)), NOW, 30).tier is Tier.VERIFIED
 
 

@@ -19,8 +19,8 @@ RUN = st.dictionaries(st.sampled_from("abcdefgh"), st.tuples(st.sampled_from(TES
 
 def receipt(number: int, run: dict[str, tuple[str, bool]]) -> Receipt:
     evidence = tuple(
-        Evidence("TestResult", f"test:{name}", what, 5, None, {"message": "m"} if told else {})
-        for name, (what, told) in run.items()
+        Evidence("TestResult", f"test:{name}", what, 5, None, {"message": "m"} if reported else {})
+        for name, (what, reported) in run.items()
     )
     return Receipt(f"{number:032x}", "pytest", "pytest", "local:x", evidence, "2027-01-01", "2027-01-01",
                    result={"complete": True, "verdict": "passed"})  # fmt: skip
@@ -33,7 +33,7 @@ def empty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SqliteDatabase]:
 
 
 @given(st.lists(RUN, max_size=5))
-def test_what_it_gives_is_what_the_receipts_say(empty: SqliteDatabase, runs: list[dict[str, tuple[str, bool]]]) -> None:
+def test_what_it_gives_is_in_the_receipts(empty: SqliteDatabase, runs: list[dict[str, tuple[str, bool]]]) -> None:
     with tried(db := empty):
         append(db, [receipt(number, run) for number, run in enumerate(runs)])
         whole, some = recent(db, 99, "pytest"), failing_runs(db, 99, "pytest")
@@ -43,10 +43,10 @@ def test_what_it_gives_is_what_the_receipts_say(empty: SqliteDatabase, runs: lis
             found = {e.subject: (e.outcome, dict(e.detail)) for e in one.receipt.evidence}
             expected = {e.subject: (e.outcome, dict(e.detail)) for e in other.receipt.evidence}
             assert {k: v for k, v in found.items() if k in bad} == {k: v for k, v in expected.items() if k in bad}
-            assert all(expected[subject] == said for subject, said in found.items())
+            assert all(expected[subject] == printed for subject, printed in found.items())
 
 
-def test_a_row_that_was_edited_is_left_out(tmp_path: Path) -> None:
+def test_a_row_that_was_edited_is_omitted(tmp_path: Path) -> None:
     with ledger(tmp_path / "kl.db") as db:
         with db.transaction():
             append(db, [receipt(n, {"a": ("failed", False)}) for n in range(3)])

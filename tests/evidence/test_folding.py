@@ -1,4 +1,4 @@
-"""Folding takes rows away and nothing that an answer rests on; the chain stays whole, and says what was folded."""
+"""Folding takes rows away and nothing that an answer rests on; the chain stays whole, and states what was folded."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ def made(rows: list[tuple[str, int, str, frozenset[str], str, bool]]) -> list[Ru
 @given(RUNS, st.integers(0, 100))
 def test_what_must_stay_stays(rows: list[tuple[str, int, str, frozenset[str], str, bool]], days: int) -> None:
     runs = made(rows)
-    gone = compactable_runs(runs, NOW, days, {"T1"}, {runs[-1].id[:60]} if runs else set())
-    assert not days or not any(run in gone for run in runs[:RETAINED])
-    assert all(run.source in ("pytest", "junit") and "T1" not in run.trees and not run.folded for run in gone)
-    assert not runs or runs[-1] not in gone or runs[-1].id[:60] != f"{len(runs) - 1:064x}"[:60]
+    removed = compactable_runs(runs, NOW, days, {"T1"}, {runs[-1].id[:60]} if runs else set())
+    assert not days or not any(run in removed for run in runs[:RETAINED])
+    assert all(run.source in ("pytest", "junit") and "T1" not in run.trees and not run.folded for run in removed)
+    assert not runs or runs[-1] not in removed or runs[-1].id[:60] != f"{len(runs) - 1:064x}"[:60]
     for name in NAMES:
         words = [run for run in runs if name in run.tests and run.source in ("pytest", "junit")]
-        assert not words or words[0] not in gone, "the newest word on a test"
-    assert days or gone == []
+        assert not words or words[0] not in removed, "the newest word on a test"
+    assert days or removed == []
 
 
 @given(RUNS)
@@ -54,7 +54,7 @@ def test_folding_what_can_be_folded_leaves_nothing_to_fold(
     rows: list[tuple[str, int, str, frozenset[str], str, bool]],
 ) -> None:
     runs = made(rows)
-    gone = {run.id for run in compactable_runs(runs, NOW, 30, set(), set())}
+    removed = {run.id for run in compactable_runs(runs, NOW, 30, set(), set())}
     after = [
         Run(
             r.seq,
@@ -64,8 +64,8 @@ def test_folding_what_can_be_folded_leaves_nothing_to_fold(
             r.ended,
             r.origin,
             r.trees,
-            frozenset() if r.id in gone else r.tests,
-            r.id in gone or r.folded,
+            frozenset() if r.id in removed else r.tests,
+            r.id in removed or r.folded,
         )
         for r in runs
     ]
@@ -87,30 +87,30 @@ def test_a_folded_receipt_keeps_its_id_and_the_chain_passes(repo: Checkout) -> N
     ws = repo.workspace()
     with ws.store.writing() as db, db.transaction():
         runs = all_runs(db)
-        gone = [run.id for run in compactable_runs(runs, NOW, 90, set(), set())]
-        assert gone == [key for key in ids if key in gone]
-        assert len(gone) == 10
-        assert compact(db, gone, NOW) == 10
-        assert compact(db, gone, NOW) == 0, "folded once"
+        removed = [run.id for run in compactable_runs(runs, NOW, 90, set(), set())]
+        assert removed == [key for key in ids if key in removed]
+        assert len(removed) == 10
+        assert compact(db, removed, NOW) == 10
+        assert compact(db, removed, NOW) == 0, "folded once"
     with ws.store.reading() as db:
         done = audit(db, Marks(read_high_water(ws.state.high_water), None))
         assert db is not None
-        assert [run.id for run in all_runs(db) if run.folded][::-1] == gone
+        assert [run.id for run in all_runs(db) if run.folded][::-1] == removed
     assert (done.problems, done.folded) == ((), 10)
-    entry = next(one for one in repo.entries() if one.id == gone[0])
-    assert (entry.receipt.id, entry.receipt.evidence, entry.folded) == (gone[0], (), iso(NOW))
+    entry = next(one for one in repo.entries() if one.id == removed[0])
+    assert (entry.receipt.id, entry.receipt.evidence, entry.folded) == (removed[0], (), iso(NOW))
     assert entry.receipt.result["counts"] == {"failed": 1, "passed": 1}
-    shown = repo.kl("evidence", "show", gone[0][:12])
+    shown = repo.kl("evidence", "show", removed[0][:12])
     assert "folded on" in shown.stdout
     plain = json.loads(repo.kl("evidence", "verify", "--format", "json").stdout)
     assert (plain["problems"], plain["folded"]) == ([], 10)
     exported = repo.kl("evidence", "export")
-    assert gone[0] not in exported.stdout
+    assert removed[0] not in exported.stdout
     assert "10 receipts omitted" in exported.stderr
 
 
 @pytest.mark.parametrize(
-    ("edit", "said"),
+    ("edit", "printed"),
     [
         (
             "UPDATE receipt SET folded = 'x', outcomes = NULL, test_list = NULL WHERE seq = 40",
@@ -123,9 +123,9 @@ def test_a_folded_receipt_keeps_its_id_and_the_chain_passes(repo: Checkout) -> N
         ),
     ],
 )
-def test_a_fold_by_hand_shows(repo: Checkout, edit: str, said: str) -> None:
+def test_a_fold_by_hand_shows(repo: Checkout, edit: str, printed: str) -> None:
     filled(repo)
     sql(repo.workspace().state.database, edit)
     done = repo.kl("evidence", "verify")
     assert done.returncode == 1
-    assert said in done.stdout
+    assert printed in done.stdout

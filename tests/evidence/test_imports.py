@@ -46,7 +46,7 @@ def test_what_was_exported_comes_in_once_and_is_marked(repo: Checkout, tmp_path:
     assert other.kl("claim", "list").stdout.startswith("no claims"), "it proves nothing here"
 
 
-def test_junit_is_kept_once_and_weighs_nothing_without_a_tree(repo: Checkout, tmp_path: Path) -> None:
+def test_junit_is_stored_once_and_weighs_nothing_without_a_tree(repo: Checkout, tmp_path: Path) -> None:
     report = tmp_path / "report.xml"
     report.write_bytes(REPORT)
     for expected in ("1 new, 0 known", "0 new, 1 known"):
@@ -102,7 +102,7 @@ def test_our_own_receipts_are_never_taken_for_secrets(repo: Checkout) -> None:
     assert take(repo, *every) == Imported(0, 3, ())
 
 
-def test_the_first_line_of_a_file_says_where_it_is_wrong(repo: Checkout, tmp_path: Path) -> None:
+def test_the_first_line_of_a_file_states_where_it_is_wrong(repo: Checkout, tmp_path: Path) -> None:
     path = tmp_path / "r.jsonl"
     path.write_text("{}\n" + next(iter(to_lines([run().receipt]))) + "\nnonsense\n")
     done = repo.kl("evidence", "import", "receipts", str(path))
@@ -112,7 +112,7 @@ def test_the_first_line_of_a_file_says_where_it_is_wrong(repo: Checkout, tmp_pat
     assert f"{path}:3:1: refused" in done.stderr
 
 
-def test_an_unknown_reader_and_a_wrong_tree_are_wrong_use(repo: Checkout, tmp_path: Path) -> None:
+def test_an_unknown_reader_and_a_wrong_tree_are_usage_errors(repo: Checkout, tmp_path: Path) -> None:
     assert set(readers(repo.workspace())) >= {"junit", "receipts"}
     with pytest.raises(UsageProblem, match="junit, receipts"):
         import_file(repo.workspace(), "cobertura", "x", b"", None)

@@ -1,4 +1,4 @@
-"""Receipts in a real database: they come back as they went in, and cost little."""
+"""Receipts in a real database: they come back as they were stored, and cost little."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def seen(name: str, outcome: str = "passed", **detail: object) -> Evidence:
 @SAME
 @given(st.lists(RECEIPTS, max_size=3, unique_by=lambda r: r.run))
 @pytest.mark.requirement("A34")
-def test_receipts_come_back_as_they_went_in(db: SqliteDatabase, receipts: list[Receipt]) -> None:
+def test_receipts_come_back_as_they_were_stored(db: SqliteDatabase, receipts: list[Receipt]) -> None:
     assert [receipt_flaw(r) for r in receipts] == [""] * len(receipts)
     with tried(db):
         assert append(db, receipts) == len(receipts)
@@ -62,7 +62,7 @@ def test_receipts_come_back_as_they_went_in(db: SqliteDatabase, receipts: list[R
 
 @SAME
 @given(RECEIPTS)
-def test_the_same_receipt_is_kept_once(db: SqliteDatabase, receipt: Receipt) -> None:
+def test_the_same_receipt_is_stored_once(db: SqliteDatabase, receipt: Receipt) -> None:
     with tried(db):
         assert [append(db, [receipt, receipt]), append(db, [receipt])] == [1, 0]
         assert chain_head(db) == (1, chain_link(CHAIN_START, receipt.id))
@@ -90,7 +90,7 @@ def test_a_newline_in_a_name_makes_no_other_list_of_it(db: SqliteDatabase) -> No
     assert [e.receipt for e in recent(db, 9)[::-1]] == receipts
 
 
-def test_what_is_no_test_stands_beside_the_column(db: SqliteDatabase) -> None:
+def test_what_is_no_test_is_beside_the_column(db: SqliteDatabase) -> None:
     other = Evidence("Validator", "check:arch", "clean")
     receipt = run(evidence=(*(seen(f"a.py::t{n}") for n in range(100)), other)).receipt
     append(db, [receipt])
@@ -98,7 +98,7 @@ def test_what_is_no_test_stands_beside_the_column(db: SqliteDatabase) -> None:
     assert db.row("SELECT COUNT(*) FROM evidence") == (1,)
 
 
-def test_an_outcome_that_no_column_knows_is_kept_all_the_same(db: SqliteDatabase) -> None:
+def test_an_outcome_that_no_column_knows_is_stored_all_the_same(db: SqliteDatabase) -> None:
     receipt = run(evidence=(seen("a.py::one"), seen("b.py::two", "dreamt"))).receipt
     append(db, [receipt])
     assert recent(db, 1)[0].receipt == receipt

@@ -1,4 +1,4 @@
-"""What evidence offers to a task: commits and tests that bear its words, found again when something is new."""
+"""What evidence offers to a task: commits and tests that match its words, found again when something is new."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_a_failure_is_found_by_its_message_and_comes_first(worked: Checkout) -> 
     assert "Unexpected umlauts" in found[name].text
 
 
-def test_what_is_new_is_found_and_what_was_mended_is_no_failure_any_more(worked: Checkout) -> None:
+def test_what_is_new_is_found_and_what_was_fixed_is_no_failure_any_more(worked: Checkout) -> None:
     assert found_tests(worked, "brand") == {}
     leave_run(worked.workspace(), [*SUITE, ("tests/test_brand.py::test_brand_new", "failed", 5)])
     assert "failed" in found_tests(worked, "brand")["tests/test_brand.py::test_brand_new"].text

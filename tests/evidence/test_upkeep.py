@@ -23,16 +23,16 @@ def claim(days: int, *, expired: bool = False) -> Claim:
 @given(st.lists(st.tuples(st.integers(0, 300), st.booleans())), st.integers(0, 200))
 def test_expired_ones_always_and_old_ones_where_asked(rows: list[tuple[int, bool]], days: int) -> None:
     claims = [claim(age, expired=expired) for age, expired in rows]
-    gone = {one.id for one in expired_claims(claims, Lifecycle(max_provenance_age_days=days), NOW)}
+    removed = {one.id for one in expired_claims(claims, Lifecycle(max_provenance_age_days=days), NOW)}
     for (age, expired), one in zip(rows, claims, strict=True):
         same = [e for a, e in rows if a == age]
         if expired or (days and age > days):
-            assert one.id in gone
+            assert one.id in removed
         elif not any(same):
-            assert one.id not in gone
+            assert one.id not in removed
 
 
-def test_what_was_set_aside_is_said_and_stays(repo: Checkout) -> None:
+def test_what_was_set_aside_is_reported_and_stays(repo: Checkout) -> None:
     ws = repo.workspace()
     (repo.state / "spool").mkdir(parents=True)
     (repo.state / "spool" / "x.jsonl.aside").write_text("?")

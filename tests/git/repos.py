@@ -1,4 +1,4 @@
-"""Real repositories for the tests of this room, and the oracle: what git itself says after `git add`."""
+"""Real repositories for the tests of this package, and the oracle: what git itself records after `git add`."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def opened(folder: Path) -> Repository:
 
 
 def oracle(repo: Repository, scratch: Path, how: str = "-A") -> str:
-    """The tree that `git add HOW` and `git write-tree` make of the work tree, in a copy of everything."""
+    """The tree that `git add HOW` and `git write-tree` make of the working tree, in a copy of everything."""
     copy = scratch / "oracle"
     shutil.rmtree(copy, ignore_errors=True)
     shutil.copytree(repo.top, copy, symlinks=True)

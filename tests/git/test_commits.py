@@ -27,7 +27,7 @@ def raw(repo: Repository, content: bytes) -> str:
     return sha
 
 
-def test_what_a_commit_says(repo: Repository) -> None:
+def test_what_a_commit_states(repo: Repository) -> None:
     write(repo.top, {"a.py": "3\n", "n.py": "n\n"})
     sh(repo.top, "mv", "d/b.py", "d/c.py")
     message = "Fix the ünicode\n\nA body.\nMore.\n\nKL-Package: 12ab\nSigned-off-by: Ada\n  <ada@example.org>"
@@ -53,13 +53,13 @@ def test_only_what_is_new(repo: Repository) -> None:
 
 
 def test_what_git_forgot_is_ignored(repo: Repository) -> None:
-    gone = commit(repo.top, "to be forgotten")
+    removed = commit(repo.top, "to be forgotten")
     sh(repo.top, "reset", "-q", "--hard", "HEAD^")
-    kept = commit(repo.top, "instead")
+    stored = commit(repo.top, "instead")
     sh(repo.top, "reflog", "expire", "--expire=now", "--all")
     sh(repo.top, "gc", "-q", "--prune=now")
-    known = [gone, "1" * 40, "zz", "--all", "", "HEAD", "a" * 7]
-    assert next(c.sha for c in commits_since(repo, known, 10)) == kept
+    known = [removed, "1" * 40, "zz", "--all", "", "HEAD", "a" * 7]
+    assert next(c.sha for c in commits_since(repo, known, 10)) == stored
     assert len(commits_since(repo, known, 10)) == 2
 
 

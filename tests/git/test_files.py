@@ -128,7 +128,7 @@ def test_more_files_than_a_pipe_holds(repo: Repository) -> None:
     assert first[0].path == "a.py"
 
 
-def test_too_large_is_left_out(repo: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_large_is_omitted(repo: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(objects, "MAX_BLOB_BYTES", 10)
     monkeypatch.setattr(files, "MAX_BLOB_BYTES", 10)
     write(repo.top, {"big.py": "x" * 11, "after.py": "ok"})
@@ -173,7 +173,7 @@ def test_a_file_that_cannot_be_read_is_there_all_the_same(repo: Repository, monk
 
 
 @pytest.mark.parametrize("flag", ["--assume-unchanged", "--skip-worktree"])
-def test_files_that_git_was_told_not_to_look_at(repo: Repository, flag: str) -> None:
+def test_files_that_git_was_configured_not_to_look_at(repo: Repository, flag: str) -> None:
     sh(repo.top, "update-index", flag, "a.py")
     write(repo.top, {"a.py": "a = 3\n"})
     (entry,) = [entry for entry in worktree_files(repo) if entry.path == "a.py"]

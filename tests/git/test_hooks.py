@@ -1,4 +1,4 @@
-"""Native git hooks: they do their work, harm nobody's, and leave no trace when they go."""
+"""Native git hooks: they do their work, harm nobody's, and leave no trace when they are removed."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ def script(path: Path, text: str, mode: int = 0o755) -> bytes:
     return path.read_bytes()
 
 
-def fake_python(folder: Path, code: int = 0, says: str = "") -> str:
+def fake_python(folder: Path, code: int = 0, line: str = "") -> str:
     """An interpreter that writes its last arguments and its environment down."""
     path = folder / "it's a folder" / "python"
     script(
-        path, f'echo "$4 $5 $6 to=$PRE_COMMIT_TO_REF from=$PRE_COMMIT_FROM_REF" >>"{folder}/calls"\n{says}\nexit {code}'
+        path, f'echo "$4 $5 $6 to=$PRE_COMMIT_TO_REF from=$PRE_COMMIT_FROM_REF" >>"{folder}/calls"\n{line}\nexit {code}'
     )
     return str(path)
 
@@ -239,7 +239,7 @@ def test_names_and_folders_that_cannot_be(repo: Repository) -> None:
 # core.hooksPath
 
 
-def test_husky_is_told_what_to_add_and_never_edited(repo: Repository) -> None:
+def test_husky_is_shown_what_to_add_and_never_edited(repo: Repository) -> None:
     put(repo, "post-commit")
     write(repo.top, {".husky/_/post-commit": "wrapper\n", ".husky/post-commit": "npm test\n"})
     sh(repo.top, "config", "core.hooksPath", ".husky/_")
@@ -256,11 +256,11 @@ def test_husky_is_told_what_to_add_and_never_edited(repo: Repository) -> None:
 
 def test_a_folder_of_the_person_or_none_at_all_is_left_alone(repo: Repository, tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
-    for path, says in ((tmp_path / "mine", "add to"), (Path("/dev/null"), "git config --unset")):
+    for path, line in ((tmp_path / "mine", "add to"), (Path("/dev/null"), "git config --unset")):
         sh(repo.top, "config", "core.hooksPath", str(path))
         done = install_hooks(repo, [], sys.executable, spool(repo))
         assert {d.action for d in done} == {"inert"}
-        assert says in done[0].reason
+        assert line in done[0].reason
     assert not any((tmp_path / "mine").iterdir())
 
 
@@ -290,21 +290,21 @@ def test_pre_commit_asks_kl(repo: Repository, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("code", "blocked", "says"),
+    ("code", "blocked", "line"),
     [(1, True, ""), (2, True, ""), (3, True, ""), (130, True, ""), (4, False, "is not blocked"),
      (69, False, "has no working kl"), (139, False, "is not blocked")],
 )  # fmt: skip
-def test_findings_block_a_commit_and_our_own_fault_does_not(
-    repo: Repository, tmp_path: Path, code: int, blocked: bool, says: str
+def test_findings_block_a_commit_and_an_internal_error_does_not(
+    repo: Repository, tmp_path: Path, code: int, blocked: bool, line: str
 ) -> None:
     put(repo, "pre-commit", python=fake_python(tmp_path, code))
     done = try_commit(repo)
     assert (done.returncode != 0) == blocked
-    assert says in done.stderr
-    assert bool(done.stderr) == bool(says)
+    assert line in done.stderr
+    assert bool(done.stderr) == bool(line)
 
 
-def test_an_interpreter_that_is_gone(repo: Repository, tmp_path: Path) -> None:
+def test_an_interpreter_that_was_removed(repo: Repository, tmp_path: Path) -> None:
     put(repo, python=fake_python(tmp_path))
     shutil.rmtree(tmp_path / "it's a folder")
     done = try_commit(repo)

@@ -20,7 +20,7 @@ ROWS = st.dictionaries(PATHS, st.tuples(MODES, st.integers(1, 5).map(lambda n: f
 
 
 def consistent(rows: dict[bytes, tuple[bytes, str]]) -> dict[bytes, tuple[bytes, str]]:
-    """Without files that stand where another file has its folder."""
+    """Without files that are where another file has its folder."""
     return {p: v for p, v in rows.items() if not any(o.startswith(p + b"/") for o in rows)}
 
 

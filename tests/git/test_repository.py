@@ -60,14 +60,14 @@ def test_worktree_submodule_and_separate_folder(repo: Repository, tmp_path: Path
     assert opened(tmp_path / "s").git_dir == tmp_path / "g"
 
 
-def test_bare_and_inside_of_git_are_refused_with_a_way_out(repo: Repository, tmp_path: Path) -> None:
+def test_bare_and_inside_of_git_are_refused_with_a_suggested_fix(repo: Repository, tmp_path: Path) -> None:
     sh(tmp_path, "clone", "-q", "--bare", str(repo.top), "b.git")
     for place in (tmp_path / "b.git", repo.git_dir, repo.git_dir / "objects"):
         with pytest.raises(EnvironmentProblem, match="working tree"):
             find_repository(place)
 
 
-def test_a_work_tree_marked_bare(repo: Repository) -> None:
+def test_a_working_tree_marked_bare(repo: Repository) -> None:
     sh(repo.top, "config", "core.bare", "true")
     assert opened(repo.top).bare
     assert opened(repo.top).top == repo.top
@@ -192,7 +192,7 @@ def test_what_the_repository_would_fetch_is_not_fetched(repo: Repository, tmp_pa
     assert fired.exists()
 
 
-def test_our_settings_stand_beside_those_of_the_environment(repo: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_our_settings_are_beside_those_of_the_environment(repo: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GIT_CONFIG_COUNT", "1")
     monkeypatch.setenv("GIT_CONFIG_KEY_0", "kl.one")
     monkeypatch.setenv("GIT_CONFIG_VALUE_0", "1")
@@ -200,7 +200,7 @@ def test_our_settings_stand_beside_those_of_the_environment(repo: Repository, mo
     assert got == b"kl.one 1\nkl.two 2\n"
 
 
-def test_a_failure_says_what_git_said(repo: Repository) -> None:
+def test_a_failure_states_what_git_reported(repo: Repository) -> None:
     with pytest.raises(GitFailed, match=r"git rev-parse: fatal: .*nope") as caught:
         git("rev-parse", "nope", cwd=repo.top)
     assert caught.value.returncode == 128
@@ -235,7 +235,7 @@ def test_where_two_histories_part(tmp_path: Path) -> None:
         merge_base(repo, commit(repo.top, "alone"), one)
 
 
-def test_in_a_shallow_clone_it_says_what_to_fetch(tmp_path: Path) -> None:
+def test_in_a_shallow_clone_it_states_what_to_fetch(tmp_path: Path) -> None:
     repo = make(tmp_path / "r", {"a": "1"})
     commit(repo.top, "two")
     sh(tmp_path, "clone", "-q", "--depth=1", f"file://{repo.top}", "shallow")

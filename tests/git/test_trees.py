@@ -1,4 +1,4 @@
-"""A work tree's id is the id of the commit that would follow, and asking for it leaves no trace."""
+"""A working tree's id is the id of the commit that would follow, and asking for it leaves no trace."""
 
 from __future__ import annotations
 
@@ -203,7 +203,7 @@ def test_the_id_of_a_dirty_tree_is_the_id_of_the_commit_that_follows(repo: Repos
     assert (clean.head, clean.branch) == (sh(repo.top, "rev-parse", "HEAD"), "main")
 
 
-def test_a_pipe_where_a_file_was_is_a_file_that_is_gone(repo: Repository) -> None:
+def test_a_pipe_where_a_file_was_is_a_file_that_was_removed(repo: Repository) -> None:
     pipe_instead(repo.top)
     seen = snapshot(repo)
     (repo.top / "a.py").unlink()
@@ -285,7 +285,7 @@ def test_a_filter_of_the_person_is_used(repo: Repository, tmp_path: Path, monkey
 
 
 @pytest.mark.parametrize("flag", ["--assume-unchanged", "--skip-worktree"])
-def test_what_git_was_told_not_to_look_at_is_looked_at(repo: Repository, tmp_path: Path, flag: str) -> None:
+def test_what_git_was_configured_not_to_look_at_is_looked_at(repo: Repository, tmp_path: Path, flag: str) -> None:
     sh(repo.top, "update-index", flag, "a.py", "run.sh")
     clean = snapshot(repo)
     assert (clean.tree, clean.dirty) == (tree_of_revision(repo, "HEAD"), False)

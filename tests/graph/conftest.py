@@ -1,4 +1,4 @@
-"""A database with the tables of this room."""
+"""A database with the tables of this package."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Circles and levels, held against networkx."""
+"""Cycles and levels, compared with networkx."""
 
 from __future__ import annotations
 

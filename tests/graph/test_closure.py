@@ -78,11 +78,11 @@ PARTS = {
     "function:m.A.f.<locals>.g": "method:m.A.f", "type:m.B.Inner": "type:m.B",
     "method:m.B.Inner.f": "type:m.B.Inner",
 }  # fmt: skip
-THINGS = st.sampled_from([*CLASSES, *PARTS, "function:m.x", "function:m.y", "namespace:m"])
+ITEMS = st.sampled_from([*CLASSES, *PARTS, "function:m.x", "function:m.y", "namespace:m"])
 
 
 @ONCE
-@given(st.lists(st.tuples(THINGS, KINDS, THINGS), max_size=14), THINGS)
+@given(st.lists(st.tuples(ITEMS, KINDS, ITEMS), max_size=14), ITEMS)
 def test_who_uses_a_part_of_a_class_depends_on_the_class(
     db: Database, rows: list[tuple[str, str, str]], start: str
 ) -> None:

@@ -32,7 +32,7 @@ def test_links_are_asked_from_either_end(db: Database) -> None:
     assert links.outgoing(db, "namespace:nobody") == links.incoming(db, "namespace:nobody") == []
 
 
-def test_replacing_a_file_leaves_what_others_say_of_it(db: Database) -> None:
+def test_replacing_a_file_leaves_what_others_state_of_it(db: Database) -> None:
     links.replace_many(db, {"a.py": [link("a", "b", "a.py")]})
     links.replace_many(db, {"b.py": [link("b", "a", "b.py")]})
     assert links.replace_many(db, {"a.py": []}) == 0

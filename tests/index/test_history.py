@@ -73,7 +73,7 @@ def test_what_is_stored_is_the_history(db: SqliteDatabase) -> None:
         "round": [(0, 1), (1, 1)], "total": [(0, 2)],
     }  # fmt: skip
     assert [tuple(some) for some in stored.files] == memory.files
-    with db.transaction():  # another branch: what is known of its commits is not asked again
+    with db.transaction():  # another branch: what is recorded of its commits is not asked again
         store_history(db, "c0", ["c0"], [])
     assert StoredHistory(db).find(["round"]) == {"round": [(0, 1)]}
 

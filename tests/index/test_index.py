@@ -92,7 +92,7 @@ def test_a_full_text_of_an_older_kl_is_made_again_at_the_first_write(sqlite: Sql
         "UPDATE index_state SET full_text = 'stale'",
     ):  # fmt: skip
         sqlite.execute(statement)
-    assert found(sqlite, "wrappers") == ["wrapper"]  # told by the search without full text
+    assert found(sqlite, "wrappers") == ["wrapper"]  # reported by the search without full text
     replace(sqlite, "n.py", [function("other", path="n.py")])
     assert sqlite.rows("SELECT full_text FROM index_state") == [("ready",)]
     assert found(sqlite, "wrappers") == ["wrapper"]
@@ -104,7 +104,7 @@ def test_the_path_and_the_class_are_words_too(db: Database) -> None:
         assert [hit.id for hit in search(db, [query], 5)] == ["method:shop.Basket.add"]
 
 
-def test_equal_hits_stand_by_id_and_the_limit_is_of_rows(db: Database) -> None:
+def test_equal_hits_are_ordered_by_id_and_the_limit_is_of_rows(db: Database) -> None:
     replace(db, "m.py", [function(name, title="def same()", body="word") for name in ("c", "a", "b", "d")])
     assert found(db, "word") == ["a", "b", "c", "d"]
     assert found(db, "word", limit=2) == ["a", "b"]
@@ -117,7 +117,7 @@ def test_kinds_leave_only_their_own(db: Database) -> None:
     assert len(search(db, ["feed"], 5, ["type", "function"])) == 2
 
 
-def test_a_hit_says_what_and_where(db: Database) -> None:
+def test_a_hit_states_what_and_where(db: Database) -> None:
     replace(db, "m.py", [Document("type:m.Feed", "type", "src/m.py", 7, "class Feed(Base)", "Says.")])
     (hit,) = search(db, ["feed"], 5)
     assert hit == Hit("type:m.Feed", "type", "src/m.py", 7, "class Feed(Base)", hit.rank)
@@ -152,7 +152,7 @@ def test_many_words_ask_only_for_the_rarest(sqlite: SqliteDatabase) -> None:
     assert len(found(sqlite, *words, limit=100)) < 50
 
 
-def test_a_word_that_stands_nearly_everywhere_is_asked_for_only_when_alone(sqlite: SqliteDatabase) -> None:
+def test_a_word_that_is_nearly_everywhere_is_asked_for_only_when_alone(sqlite: SqliteDatabase) -> None:
     replace(sqlite, "m.py", [function(f"f{n}", body="common") for n in range(1100)])
     replace(sqlite, "n.py", [function("needle", body="common", path="n.py")])
     assert found(sqlite, "common", "needle", limit=2000) == ["needle"]

@@ -1,4 +1,4 @@
-"""Postings: what is stored is what the files hold, however they came to be as they are."""
+"""Postings: what is stored is what the files hold, however they were changed."""
 
 from __future__ import annotations
 
@@ -80,19 +80,19 @@ def test_edits_leave_what_a_fresh_index_would_hold(db: SqliteDatabase, monkeypat
     monkeypatch.setattr(postings, "_LARGE", 60)
     monkeypatch.setattr(postings, "_SMALL", 3)
     chance = random.Random(1)
-    held: dict[str, list[list[object]]] = {}
+    locked: dict[str, list[list[object]]] = {}
     segments = set()
     for _ in range(120):
         changed = {
             f"{chance.choice('ab')}{chance.randint(0, 9)}.py": texts(chance) for _ in range(chance.randint(1, 3))
         }
-        removed = chance.sample(sorted(held), k=min(len(held), chance.randint(0, 1)))
+        removed = chance.sample(sorted(locked), k=min(len(locked), chance.randint(0, 1)))
         with db.transaction():
             remove_files(db, [*removed, *changed])
             add_files(db, {path: file_terms(path, some) for path, some in changed.items() if path not in removed})
             merge_segments(db)
-        held = {path: some for path, some in {**held, **changed}.items() if path not in removed}
-        stored, fresh = StoredPostings(db), MemoryPostings({path: file_terms(path, held[path]) for path in held})
+        locked = {path: some for path, some in {**locked, **changed}.items() if path not in removed}
+        stored, fresh = StoredPostings(db), MemoryPostings({path: file_terms(path, locked[path]) for path in locked})
         assert content(stored) == content(fresh)
         assert stored.files.averages == pytest.approx(fresh.files.averages)
         assert sorted(stored.files.paths) == sorted(fresh.files.paths)

@@ -39,7 +39,7 @@ def test_a_hostile_text_is_read_at_once() -> None:
     assert feature_ids("FEAT-" + "A-" * 50_000 + "x" + "0" * 50_000) == ()
 
 
-def test_related_features_share_the_prefix_and_leave_out_the_feature_itself() -> None:
+def test_related_features_share_the_prefix_and_omit_the_feature_itself() -> None:
     known = ["FEAT-AUTH-12", "feat-auth-2", "FEAT-AUTH-13", "FEAT-PAY-1", "FEAT-0003", "FEAT-0004"]
     assert related_features("FEAT-AUTH-12", known) == ("FEAT-AUTH-2", "FEAT-AUTH-13")
     assert related_features("FEAT-0003", known) == ()

@@ -1,8 +1,8 @@
-"""Calls of tools as agents tell them: whatever comes in is a call, or wrong use with a reason.
+"""Calls of tools as agents send them: whatever comes in is a call, or a usage error with a reason.
 
 What a call of a tool comes to: entity, sort, words, confidence.
 
-What a finding rests on, and when it no longer holds.
+What a finding rests on, and when it is no longer valid.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def test_a_failed_call_is_seen(more: dict[str, Any]) -> None:
     ],
     ids=lambda content: content[:12],
 )
-def test_what_is_no_such_json_is_wrong_use_with_a_reason(content: bytes) -> None:
+def test_what_is_no_such_json_is_a_usage_error_with_a_reason(content: bytes) -> None:
     with pytest.raises(UsageProblem) as problem:
         Call.from_hook(content)
     assert "tool_name, tool_input, tool_response" in problem.value.hint
@@ -96,7 +96,7 @@ def test_any_values_leave_a_bounded_finding_or_none(name: str, given_: Any, answ
 
 
 @given(st.binary(max_size=300))
-def test_any_bytes_are_a_call_or_wrong_use(content: bytes) -> None:
+def test_any_bytes_are_a_call_or_a_usage_error(content: bytes) -> None:
     try:
         call = Call.from_hook(content)
     except UsageProblem as problem:

@@ -1,6 +1,6 @@
-"""Gaps: what nobody has said yet, the most important first; a gap ends when it is answered.
+"""Gaps: what nobody has answered yet, the most important first; a gap ends when it is answered.
 
-Facts out of answers: whole sentences with what they are about; nothing said is lost.
+Facts out of answers: whole sentences with what they are about; no answer is lost.
 
 The session: skip, back, quit; what was answered is never lost, whatever is typed.
 """
@@ -70,7 +70,7 @@ def test_every_gap_can_end() -> None:
     assert open_questions(QUESTIONS, answered_keys(QUESTIONS, [fact(one.key) for one in QUESTIONS], {}), most=100) == []
 
 
-def test_a_record_of_another_kind_can_answer_and_what_came_with_kl_can_not() -> None:
+def test_a_record_of_another_kind_can_answer_and_what_arrived_with_kl_can_not() -> None:
     decision = Record("decision", "ADR-0001", {"decision": "SQLite."})
     assert answered_keys(QUESTIONS, [], {"decision": [decision]}) == {"tech_decisions"}
     shipped = Record("gate", "GATE-0001", {"coverage_threshold": 60, "source": "seed:system"})
@@ -140,7 +140,7 @@ def test_a_session_from_the_first_question_to_the_summary() -> None:
 
 @pytest.mark.requirement("B52")
 @pytest.mark.parametrize("word", ["quit", " Q ", "EXIT"])
-def test_quit_ends_and_keeps_what_was_said(word: str) -> None:
+def test_quit_ends_and_keeps_what_was_answered(word: str) -> None:
     session, names = played("An answer to keep.", word)
     assert session.ended == "quit" and names[-1] == "summary"
     assert session.answers == (("q0", "An answer to keep."),)
@@ -152,7 +152,7 @@ def test_back_asks_again_and_the_last_answer_counts() -> None:
     assert session.answers == (("q0", "Second thoughts."),) and session.at == 1
 
 
-def test_a_question_says_what_it_is_about() -> None:
+def test_a_question_states_what_it_is_about() -> None:
     _, (intro, asked) = begin_session(SAMPLE)
     assert intro.total == 3
     assert (asked.number, asked.total, asked.text, asked.question) == (1, 3, "What is 0?", SAMPLE[0])

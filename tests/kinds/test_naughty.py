@@ -31,7 +31,7 @@ def files(ws: Workspace) -> set[Path]:
     return set((ws.root / ".kl").rglob("*"))
 
 
-def kept(text: str) -> str:
+def stored(text: str) -> str:
     """As it is stored: without secrets, and with what no terminal can show written out."""
     return str(redact_values({"x": text})["x"])
 
@@ -39,7 +39,7 @@ def kept(text: str) -> str:
 def test_answers(ws: Workspace) -> None:
     for text in TEXTS:
         made, _ = record_answer(ws, QUESTIONS[0], text)
-        assert get_record(ws, made.id).text("answer") == kept(text.strip()), repr(text)
+        assert get_record(ws, made.id).text("answer") == stored(text.strip()), repr(text)
     assert len(list((ws.root / ".kl/knowledge/facts").iterdir())) == 1
 
 
@@ -48,13 +48,13 @@ def test_tasks_of_objectives(ws: Workspace) -> None:
     for text in TEXTS:
         link_task(ws, made.id, text, done=True)
         completed = {one.strip().casefold() for one in get_record(ws, made.id).many("completed")}
-        assert kept(text.strip()).casefold() in completed, repr(text)
+        assert stored(text.strip()).casefold() in completed, repr(text)
 
 
 def test_turns(ws: Workspace) -> None:
     for text in TEXTS:
         made = add_turn(ws, "FEAT-A-1", "T", {"player_summary": text, "acceptance_criteria_status": {text[:100]: text}})
-        assert get_record(ws, made.id).text("player_summary") == kept(text), repr(text)
+        assert get_record(ws, made.id).text("player_summary") == stored(text), repr(text)
 
 
 def test_failures_are_found_again_or_refused(ws: Workspace) -> None:
@@ -68,4 +68,4 @@ def test_failures_are_found_again_or_refused(ws: Workspace) -> None:
             continue
         again, how_often = record_failure(ws, {"approach": approach.upper()})
         assert how_often.total >= 2 or again.id != first.id, repr(text)
-        assert get_record(ws, first.id).text("approach").casefold() == kept(approach).casefold()
+        assert get_record(ws, first.id).text("approach").casefold() == stored(approach).casefold()

@@ -23,7 +23,7 @@ def test_without_front_matter_the_sections_speak() -> None:
     ("status", "ended"),
     [("blocked", ("task_blocked", False)), ("In-Review", ("phase_completed", True)), ("odd", (None, None))],
 )
-def test_the_status_says_how_it_ended(status: str, ended: tuple[str | None, bool | None]) -> None:
+def test_the_status_states_how_it_ended(status: str, ended: tuple[str | None, bool | None]) -> None:
     raw = read_task_file("t.md", f"---\nstatus: {status}\n---\n".encode())
     assert (raw.get("outcome_type"), raw.get("success")) == ended
 

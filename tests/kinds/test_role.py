@@ -12,11 +12,11 @@ PLAYER = Record("role", "ROLE-0001", {
     "must_do": ("Run the tests",), "must_not_do": ("Approve your own work",), "ask_before": ("Adding a dependency",),
 })  # fmt: skip
 OTHER = Record("role", "ROLE-0002", {"status": "active", "role": "Player", "context": "review"})
-GONE = Record("role", "ROLE-0003", {"status": "retired", "role": "coach"})
+REMOVED = Record("role", "ROLE-0003", {"status": "retired", "role": "coach"})
 
 
 def test_a_role_is_found_by_name_or_id_and_context() -> None:
-    roles = [PLAYER, OTHER, GONE]
+    roles = [PLAYER, OTHER, REMOVED]
     assert find_role(roles, "PLAYER") is PLAYER
     assert find_role(roles, "player", "Review") is OTHER
     assert find_role(roles, "player", "nowhere") is PLAYER
@@ -25,7 +25,7 @@ def test_a_role_is_found_by_name_or_id_and_context() -> None:
 
 
 @pytest.mark.requirement("B17", "B33")
-def test_the_page_says_what_must_and_must_not_be_done() -> None:
+def test_the_page_states_what_must_and_must_not_be_done() -> None:
     assert (
         render_role(PLAYER)
         == """\

@@ -1,4 +1,4 @@
-"""What a project's own documents say: sections with a telling heading, the beginning, the stack; any text is read.
+"""What a project's own documents state: sections with a meaningful heading, the beginning, the stack; any text is read.
 
 A feature's specification as a record: the id from its front matter, its name or its title.
 """
@@ -78,7 +78,7 @@ def test_what_is_written_for_agents_is_taken_whole() -> None:
     ]  # fmt: skip
 
 
-def test_a_long_section_is_cut_between_paragraphs_and_says_so() -> None:
+def test_a_long_section_is_cut_between_paragraphs_and_reports_it() -> None:
     text = "## Usage\n\n" + "\n\n".join(["word " * 40] * 40)
     (one,) = document_seeds("shop", "AGENTS.md", text)
     assert len(one.values["text"]) <= MAX_SECTION_LENGTH + 50 and one.values["text"].endswith(
@@ -86,21 +86,21 @@ def test_a_long_section_is_cut_between_paragraphs_and_says_so() -> None:
     )
 
 
-def test_a_heading_says_the_topic_by_whole_words() -> None:
+def test_a_heading_states_the_topic_by_whole_words() -> None:
     assert topic_of("Project structure") == "structure"
     assert topic_of("Testimonials") == ""
 
 
 def test_pyproject_gives_the_stack_and_the_commands() -> None:
-    told = read_pyproject(
+    reported = read_pyproject(
         '[project]\nname = "My Shop"\nrequires-python = ">=3.11"\n'
         'dependencies = ["click>=8", "rich[x]; os_name", "click"]\n'
         '[project.optional-dependencies]\ntest = ["pytest>=8"]\n[project.scripts]\nshop = "shop:main"\n[tool.ruff]\n'
     )
-    stack, commands = pyproject_seeds("my-shop", told)
+    stack, commands = pyproject_seeds("my-shop", reported)
     (purpose,) = pyproject_seeds("x", read_pyproject('[project]\ndescription = "A shop for tests."'))
     assert (purpose.values["answers"], purpose.values["answer"]) == ("purpose", "A shop for tests.")
-    assert name_of(told) == "My Shop"
+    assert name_of(reported) == "My Shop"
     assert stack.values["text"].splitlines() == [
         "- Python >=3.11", "- needs click, rich", "- with `test`: pytest", "- configured here: ruff",
     ]  # fmt: skip
@@ -158,9 +158,9 @@ INNER = st.recursive(
 
 
 @given(st.dictionaries(st.sampled_from(["project", "tool", "build-system", "dependency-groups"]), INNER))
-def test_any_pyproject_gives_valid_seeds(told: dict[str, object]) -> None:
-    name_of(told)
-    for one in pyproject_seeds("p", told):
+def test_any_pyproject_gives_valid_seeds(reported: dict[str, object]) -> None:
+    name_of(reported)
+    for one in pyproject_seeds("p", reported):
         assert validate(KINDS["guide"], one.values, lambda name: ("x", 0, 0))[1] == []
 
 
@@ -204,8 +204,8 @@ People pay, as ADR-0003 says.
 def test_the_sections_of_a_specification_are_fields_of_a_feature() -> None:
     seed = feature_seed("shop", "docs/features/FEAT-PAY-1-pay.md", SPEC)
     assert seed is not None and (seed.id, seed.key) == ("FEAT-PAY-1", "shop__feat-pay-1")
-    said = {name: seed.values[name] for name in seed.values if name not in ("authority", "source")}
-    assert said == {
+    printed = {name: seed.values[name] for name in seed.values if name not in ("authority", "source")}
+    assert printed == {
         "title": "Paying", "spec": "docs/features/FEAT-PAY-1-pay.md", "purpose": "People pay, as ADR-0003 says.",
         "what_it_is": ["cards", "cash"], "what_it_is_not": ["refunds"], "invariants": ["never charged twice"],
         "key_decisions": ["ADR-0003"],

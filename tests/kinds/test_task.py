@@ -1,4 +1,4 @@
-"""The planner: waves that can run side by side, circles by name, held against networkx.
+"""The planner: waves that can run side by side, cycles by name, compared with networkx.
 
 An agents' configuration as works: both spellings of keys, every mistake at once, no bytes that bring it down.
 """
@@ -34,7 +34,7 @@ def graph_of(works: list[Work], there: set[str]) -> nx.DiGraph:
 
 @pytest.mark.requirement("A52")
 @given(WORKS, st.sets(st.sampled_from(TOKENS).map(normalized_token), max_size=2))
-def test_waves_and_circles_are_those_of_networkx(works: list[Work], there: set[str]) -> None:
+def test_waves_and_cycles_are_those_of_networkx(works: list[Work], there: set[str]) -> None:
     made, graph = plan_waves(works, there), graph_of(works, there)
     if nx.is_directed_acyclic_graph(graph):
         assert made.cycles == ()
@@ -47,11 +47,11 @@ def test_waves_and_circles_are_those_of_networkx(works: list[Work], there: set[s
         assert made.waves == ()
         groups = [g for g in nx.strongly_connected_components(graph) if len(g) > 1 or graph.has_edge(*list(g) * 2)]
         assert sorted(map(sorted, groups)) == sorted(
-            sorted(next(g for g in groups if circle[0] in g)) for circle in made.cycles
+            sorted(next(g for g in groups if cycle[0] in g)) for cycle in made.cycles
         )
-        for circle in made.cycles:
-            assert circle[0] == circle[-1] and len(set(circle)) == len(circle) - 1
-            assert all(graph.has_edge(needed, name) for name, needed in pairwise(circle))
+        for cycle in made.cycles:
+            assert cycle[0] == cycle[-1] and len(set(cycle)) == len(cycle) - 1
+            assert all(graph.has_edge(needed, name) for name, needed in pairwise(cycle))
 
 
 @given(WORKS, st.sets(st.sampled_from(TOKENS).map(normalized_token), max_size=2))
@@ -72,16 +72,16 @@ def test_case_and_spelling_of_tokens_do_not_matter() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "design", "thing:x", "file:", "artifact: ", ":x"])
-def test_what_is_no_token_is_said(text: str) -> None:
+def test_what_is_no_token_is_reported(text: str) -> None:
     with pytest.raises(ValueError, match=r"token|names nothing"):
         normalized_token(text)
 
 
-def test_a_work_that_needs_what_it_gives_is_a_circle_of_its_own() -> None:
+def test_a_work_that_needs_what_it_gives_is_a_cycle_of_its_own() -> None:
     assert plan_waves([Work("a", ("artifact:x",), ("artifact:X",))]).cycles == (("a", "a"),)
 
 
-def test_the_whole_circle_is_named() -> None:
+def test_the_whole_cycle_is_named() -> None:
     works = [Work("a", ("artifact:c",), ("artifact:a",)), Work("b", ("artifact:a",), ("artifact:b",)),
              Work("c", ("artifact:b",), ("artifact:c",)), Work("d")]  # fmt: skip
     assert plan_waves(works).cycles == (("a", "c", "b", "a"),)
@@ -146,7 +146,7 @@ def test_a_map_of_agents_by_name() -> None:
     ]
 
 
-def test_every_mistake_is_said_at_once() -> None:
+def test_every_mistake_is_reported_at_once() -> None:
     text = b"""\
 tasks:
   - name: a
@@ -170,7 +170,7 @@ tasks:
 
 
 @pytest.mark.parametrize("text", [b"", b"x: 1", b"- [", b"\xff", b"agents: 3", b"plain"])
-def test_what_holds_no_list_is_said(text: bytes) -> None:
+def test_what_holds_no_list_is_reported(text: bytes) -> None:
     with pytest.raises(Problems):
         read_works("t.yaml", text)
 

@@ -10,8 +10,8 @@ from kl_hooks.model.symbol import RECORD_ID
 
 
 def turn(number: int, **values: Value) -> Record:
-    said = {"feature_id": "FEAT-AUTH-12", "task_id": "T-1", "turn_number": number, **values}
-    return Record("turn", f"TURN-FEAT-AUTH-12-{number}", said)
+    printed = {"feature_id": "FEAT-AUTH-12", "task_id": "T-1", "turn_number": number, **values}
+    return Record("turn", f"TURN-FEAT-AUTH-12-{number}", printed)
 
 
 @pytest.mark.requirement("B30")
@@ -43,5 +43,5 @@ def test_an_older_rejection_is_history_only() -> None:
     assert "MUST ADDRESS" not in text and "Feedback: No." in text
 
 
-def test_without_turns_there_is_nothing_to_say() -> None:
+def test_without_turns_there_is_nothing_to_state() -> None:
     assert continuation([]) == ""

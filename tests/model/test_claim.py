@@ -106,7 +106,7 @@ def test_one_execution_is_one_observation(observations: list[Observation]) -> No
 
 
 @given(OBSERVATIONS)
-def test_who_watched_and_what_the_environment_says_make_no_difference(observations: list[Observation]) -> None:
+def test_who_watched_and_what_the_environment_states_make_no_difference(observations: list[Observation]) -> None:
     plain = [replace(one, attested=False) for one in observations]
     renamed = [replace(one, observer=f"o{n}", producer=f"ci:{n}") for n, one in enumerate(plain)]
     assert tier(renamed) == tier(plain)

@@ -95,7 +95,7 @@ def test_commits_on_stdin_are_left_to_the_command(shop: Checkout) -> None:
     assert (done.returncode, "core must not import cli" in done.stdout) == (1, True)
 
 
-def test_no_manifest_is_said_as_by_the_command(shop: Checkout) -> None:
+def test_no_manifest_is_reported_as_by_the_command(shop: Checkout) -> None:
     shop.git("rm", "-q", "--cached", ".kl/architecture.yaml")
     shop.git("commit", "-qm", "no rules")
     for args in (("--staged",), ("--staged", "--quiet")):

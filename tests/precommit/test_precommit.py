@@ -97,19 +97,19 @@ def receipts(repo: Repository) -> list[dict[str, Any]]:
     return found
 
 
-def test_drift_is_blocked_with_place_rule_and_way_out(shop: Repository, env: dict[str, str]) -> None:
+def test_drift_is_blocked_with_place_rule_and_suggested_fix(shop: Repository, env: dict[str, str]) -> None:
     head = sh(shop.top, "rev-parse", "HEAD")
     write(shop.top, {"shop/core/order.py": "import json\nfrom shop.cli import main\n"})
     sh(shop.top, "add", "-A")
     write(shop.top, {"shop/core/order.py": "import json\n", "shop/core/untracked.py": "import shop.cli\n"})
     blocked = try_commit(shop, env, "drift")
-    said = blocked.stdout + blocked.stderr
-    assert blocked.returncode == 1, said
-    assert "kl check" in said
-    assert "shop/core/order.py:2" in said
-    assert ".kl/architecture.yaml:3" in said
-    assert "core" in said and "cli" in said
-    assert "untracked.py" not in said
+    printed = blocked.stdout + blocked.stderr
+    assert blocked.returncode == 1, printed
+    assert "kl check" in printed
+    assert "shop/core/order.py:2" in printed
+    assert ".kl/architecture.yaml:3" in printed
+    assert "core" in printed and "cli" in printed
+    assert "untracked.py" not in printed
     assert sh(shop.top, "rev-parse", "HEAD") == head
     assert (shop.top / "shop/core/order.py").read_text() == "import json\n"
 
@@ -126,7 +126,7 @@ def test_a_clean_commit_passes_and_leaves_a_receipt(shop: Repository, env: dict[
     assert found["commits"]["head"] == sh(shop.top, "rev-parse", "HEAD")
 
 
-def test_skip_and_no_verify_work_and_the_push_is_held(shop: Repository, env: dict[str, str], tmp_path: Path) -> None:
+def test_skip_and_no_verify_work_and_the_push_is_blocked(shop: Repository, env: dict[str, str], tmp_path: Path) -> None:
     write(shop.top, {"shop/core/order.py": "import shop.cli\n"})
     sh(shop.top, "add", "-A")
     skipped = try_commit(shop, env | {"SKIP": "kl-check"}, "skipped")
@@ -135,9 +135,9 @@ def test_skip_and_no_verify_work_and_the_push_is_held(shop: Repository, env: dic
     assert try_commit(shop, env, "unchecked", "-a", "--no-verify").returncode == 0
     sh(tmp_path, "init", "-q", "--bare", "remote.git")
     push = ["git", "push", str(tmp_path / "remote.git"), "main"]
-    held = subprocess.run(push, cwd=shop.top, env=env, capture_output=True, text=True, check=False)
-    assert held.returncode != 0
-    assert "shop/core/order.py:1" in held.stdout + held.stderr
+    locked = subprocess.run(push, cwd=shop.top, env=env, capture_output=True, text=True, check=False)
+    assert locked.returncode != 0
+    assert "shop/core/order.py:1" in locked.stdout + locked.stderr
     write(shop.top, {"shop/core/order.py": "\n"})
     assert try_commit(shop, env, "repaired", "-a").returncode == 0
     passed = subprocess.run(push, cwd=shop.top, env=env, capture_output=True, text=True, check=False)
@@ -168,8 +168,12 @@ def test_set_up_without_installing_kl_and_a_manifest_that_must_be_there(
     assert "pre-commit run kl-init" in without.stdout and not (repo.top / ".kl").exists(), "kl-init is manual"
     made = pre_commit(repo.top, env, "run", "kl-init", "--hook-stage", "manual")
     assert made.returncode == 0, made.stdout + made.stderr
-    for said in ("wrote   .kl/architecture.yaml", "1 import against these layers accepted", "pre-commit run kl-check"):
-        assert said in made.stdout, made.stdout
+    for printed in (
+        "wrote   .kl/architecture.yaml",
+        "1 import against these layers accepted",
+        "pre-commit run kl-check",
+    ):
+        assert printed in made.stdout, made.stdout
     sh(repo.top, "add", "-A")
     green = pre_commit(repo.top, env, "run", "--all-files")
     assert green.returncode == 0, green.stdout + green.stderr
@@ -180,10 +184,10 @@ def test_set_up_without_installing_kl_and_a_manifest_that_must_be_there(
 def test_a_broken_manifest_blocks_with_its_place(shop: Repository, env: dict[str, str]) -> None:
     write(shop.top, {".kl/architecture.yaml": LAYERS.replace("may_depend_on: below", "may_depends_on: below")})
     done = try_commit(shop, env, "typo", "-a")
-    said = done.stdout + done.stderr
-    assert done.returncode == 1, said
-    assert ".kl/architecture.yaml:4:" in said
-    assert "may_depend_on" in said
+    printed = done.stdout + done.stderr
+    assert done.returncode == 1, printed
+    assert ".kl/architecture.yaml:4:" in printed
+    assert "may_depend_on" in printed
 
 
 def test_it_can_be_tried_without_installing_anything(shop: Repository, source: Path, env: dict[str, str]) -> None:
@@ -203,8 +207,8 @@ def test_what_is_written_is_checked_as_it_is_staged(shop: Repository, source: Pa
     sh(shop.top, "add", "-A")
     write(shop.top, {"docs/store.md": "# Store\n"})  # on disk, and no part of the commit
     blocked = try_commit(shop, env, "a link that leads nowhere")
-    said = blocked.stdout + blocked.stderr
-    assert blocked.returncode == 1 and f"{home}/ADR-0001-one.md:9:1: [[Store]] leads nowhere" in said, said
+    printed = blocked.stdout + blocked.stderr
+    assert blocked.returncode == 1 and f"{home}/ADR-0001-one.md:9:1: [[Store]] leads nowhere" in printed, printed
     sh(shop.top, "add", "docs/store.md")
     write(shop.top, {"docs/store.md": "# Another title, not staged\n\n[[Nowhere]]\n"})
     done = try_commit(shop, env, "it leads somewhere")
@@ -215,5 +219,5 @@ def test_what_is_written_is_checked_as_it_is_staged(shop: Repository, source: Pa
     twice = try_commit(shop, env, "one id, two files")
     assert twice.returncode == 1 and "kl decision renumber" in twice.stdout + twice.stderr
     sh(shop.top, "rm", "-qf", "docs/store.md", f"{home}/ADR-0001-two.md")
-    gone = try_commit(shop, env, "a page that is linked to goes")
-    assert gone.returncode == 1 and "[[Store]] leads nowhere" in gone.stdout + gone.stderr
+    removed = try_commit(shop, env, "a page that is linked to goes")
+    assert removed.returncode == 1 and "[[Store]] leads nowhere" in removed.stdout + removed.stderr

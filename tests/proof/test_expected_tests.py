@@ -87,7 +87,7 @@ def test_what_is_collected(given_: dict[str, Any], path: str, expected: bool) ->
 
 
 @given(st.text("ab/*?", max_size=12), st.text("ab/", max_size=12))
-def test_a_glob_takes_what_is_below_it(pattern: str, path: str) -> None:
+def test_a_glob_takes_all_levels(pattern: str, path: str) -> None:
     if path_matches(path, pattern):
         assert path_matches(f"{path}/more", pattern)
     assert path_matches(path, "**")

@@ -26,7 +26,7 @@ def seen(**outcomes: str) -> tuple[Evidence, ...]:
 
 
 @pytest.mark.parametrize(
-    ("selection", "said"),
+    ("selection", "printed"),
     [
         (PART, "1 test files omitted: b.py"),
         ({"left_out": {"files": 9, "first": ["a", "b", "c"]}}, "9 test files omitted: a, b, c and 6 more"),
@@ -36,25 +36,25 @@ def seen(**outcomes: str) -> tuple[Evidence, ...]:
         ({"setup_plan": True}, "--setup-plan"),
     ],
 )
-def test_a_part_of_the_tests_is_not_the_tests(selection: dict[str, Any], said: str) -> None:
+def test_a_part_of_the_tests_is_not_the_tests(selection: dict[str, Any], printed: str) -> None:
     found = proof([run(selection=selection)], {})
     assert found.tier.word == "guessed"
-    assert said in found.reasons[0]
+    assert printed in found.reasons[0]
 
 
 def test_a_part_that_passed_does_not_take_back_what_failed() -> None:
     whole = run("a1", evidence=seen(a="passed", b="failed"), result=FAILED)
     green = run("a0", evidence=seen(a="passed", b="passed"))
-    unsaid = run("a2", seq=2, evidence=seen(a="passed"))  # nothing says that b was left out
+    unsaid = run("a2", seq=2, evidence=seen(a="passed"))  # nothing states that b was omitted
     assert word(unsaid, whole, green) == "guessed"
     assert word(run("a2", seq=2, evidence=seen(a="passed", b="skipped")), whole) == "inferred"
     limited = run("a2", seq=2, evidence=seen(a="passed"), selection=PART)
     assert word(limited, whole, green) == "guessed"
     assert "b.py::one failed in run a1a1a1a1, and did not pass since" in proof([limited, whole, green], {}).reasons
-    mended = run("a3", seq=3, evidence=seen(b="passed"), selection=PART)
-    assert word(mended, limited, whole, green) == "inferred"
+    fixed = run("a3", seq=3, evidence=seen(b="passed"), selection=PART)
+    assert word(fixed, limited, whole, green) == "inferred"
     assert word(run("a4", seq=4, evidence=seen(a="passed", b="passed")), whole) == "inferred"
-    assert word(mended, limited, whole) == "guessed"
+    assert word(fixed, limited, whole) == "guessed"
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_a_file_that_could_not_be_collected_is_settled_by_its_tests() -> None:
     assert word(run("a2", seq=2, evidence=seen(b="passed"), selection=PART), whole, green) == "inferred"
 
 
-def test_a_run_with_untracked_files_beside_it_says_nothing_about_the_commit_alone() -> None:
+def test_a_run_with_untracked_files_next_to_it_states_nothing_about_the_commit_alone() -> None:
     beside = {"untracked": {"files": 2, "first": ["helper.py", "data.json"]}}
     more = run(tree_all=THERE, environment=beside)
     assert word(more, trees=(HERE, THERE)) == "inferred"
@@ -108,7 +108,7 @@ def after_scratch(holds: tuple[str, ...] = ("a.py",), scratch: Any = SCRATCH, **
     return proof([green, failed], {}, trees=(HERE,), holds=holds.__contains__)
 
 
-def test_a_failure_of_an_untracked_test_that_is_gone_does_not_stand_against_a_later_whole_run() -> None:
+def test_a_failure_of_an_untracked_test_that_was_removed_does_not_count_against_a_later_whole_run() -> None:
     found = after_scratch()
     assert (found.tier.word, found.run, found.failed) == ("inferred", "a2" * 16, "")
     assert "b.py::one failed in run a1a1a1a1; its file was untracked, and is removed" in found.reasons
@@ -125,13 +125,13 @@ def test_a_failure_of_an_untracked_test_that_is_gone_does_not_stand_against_a_la
     ],
     ids=str,
 )  # fmt: skip
-def test_any_other_failure_stands(changes: dict[str, Any]) -> None:
+def test_any_other_failure_counts(changes: dict[str, Any]) -> None:
     found = after_scratch(**changes)
     assert (found.tier.word, found.run, found.failed) == ("guessed", None, "earlier")
     assert "b.py::one failed in run a1a1a1a1, and did not pass since" in found.reasons
 
 
-def test_a_failure_stands_where_the_whole_run_came_before_it_or_nobody_can_tell_what_is_there() -> None:
+def test_a_failure_counts_where_the_whole_run_was_before_it_or_nobody_can_know_what_is_there() -> None:
     failed = run("a1", seq=2, evidence=seen(a="passed", b="failed"), result=FAILED, **SCRATCH)
     green = run("a0", evidence=seen(a="passed"), **CLEAN)
     found = proof([failed, green], {}, trees=(HERE,), holds=lambda path: False)

@@ -84,7 +84,7 @@ def test_runs_of_parts_prove_together_what_none_proves_alone() -> None:
     )
 
 
-def test_a_limited_run_that_left_out_nothing_that_is_expected_proves_it() -> None:
+def test_a_limited_run_that_omitted_nothing_that_is_expected_proves_it() -> None:
     found = prove(made("a1", *A, *B, selection=PART))
     assert (found.tier.word, names(found), found.together, found.reasons) == ("inferred", ["a1"], True, ())
 
@@ -146,7 +146,7 @@ def test_a_selection_of_tests_that_no_configuration_names_proves_nothing() -> No
     assert prove(made("a1", "test_c.py::test_one"), content=wanted()).tier.word == "inferred"
 
 
-def test_a_report_file_counts_as_it_says_and_only_whole() -> None:
+def test_a_report_file_counts_as_it_states_and_only_whole() -> None:
     assert prove(made("a1", "a.b::c", source="junit", observer="junit")).tier.word == "inferred"
     found = prove(made("a2", "a.b::c", source="junit", observer="junit"), made("a1", *A))
     assert (found.tier.word, names(found), found.together) == ("inferred", ["a2"], False)
@@ -174,7 +174,7 @@ def test_missing_tests_and_files_are_named_with_their_reasons_and_the_rest_count
     assert len(prove(made("a1", *A), content=content).reasons) == 3, "three are all named"
 
 
-def test_what_can_not_be_assessed_and_what_the_content_says_is_told_with_the_proof() -> None:
+def test_what_can_not_be_assessed_and_what_the_content_states_is_reported_with_the_proof() -> None:
     content = wanted("test_a.py", unread=("pytest.ini can't be read",), notes=("of the content",))
     found = prove(made("a1", *A), content=content)
     assert (found.tier.word, found.not_assessed) == ("inferred", ("pytest.ini can't be read",))
@@ -273,7 +273,7 @@ def test_skips_from_outside_and_replaced_hooks_are_noted() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "printed"),
     [
         ({"selection": {"weakened": ["--noconftest", "-p no:x"]}}, "weaker than configured: --noconftest, -p no:x"),
         (
@@ -292,14 +292,14 @@ def test_skips_from_outside_and_replaced_hooks_are_noted() -> None:
     ],
     ids=str,
 )  # fmt: skip
-def test_a_run_that_proves_nothing_is_named_with_the_reason(changes: dict[str, Any], said: str) -> None:
+def test_a_run_that_proves_nothing_is_named_with_the_reason(changes: dict[str, Any], printed: str) -> None:
     weak = made("a2", *A, *B, **changes)
     found = prove(weak)
     assert (found.tier.word, found.run) == ("guessed", None)
-    assert found.reasons[0] == f"run a2a2a2a2: {said}"
-    if "failed" not in said:
+    assert found.reasons[0] == f"run a2a2a2a2: {printed}"
+    if "failed" not in printed:
         good = prove(weak, made("a1", *A, *B))
-        assert (good.tier.word, names(good), good.reasons) == ("inferred", ["a1"], (f"run a2a2a2a2: {said}",))
+        assert (good.tier.word, names(good), good.reasons) == ("inferred", ["a1"], (f"run a2a2a2a2: {printed}",))
 
 
 def test_a_weaker_run_takes_no_failure_back() -> None:
@@ -311,7 +311,7 @@ def test_a_weaker_run_takes_no_failure_back() -> None:
     assert prove(made("a3", *A, *B), weak, bad).tier.word == "inferred"
 
 
-def test_failures_are_named_up_to_three_and_the_newest_run_is_told_from_earlier_ones() -> None:
+def test_failures_are_named_up_to_three_and_the_newest_run_is_distinguished_from_earlier_ones() -> None:
     def failing(number: int) -> Proof:
         return prove(made("a1", *[f"test_a.py::t{n}=failed" for n in range(number)], result=FAILED))
 
@@ -364,7 +364,7 @@ def test_a_failure_of_what_only_an_option_made_a_test_is_settled_by_a_later_comp
     ],
     ids=["not followed", "followed by a part", "followed what is complete", "configured", "unknown", "by default"],
 )
-def test_it_stands_otherwise(runs: list[Entry], content: Expected | None) -> None:
+def test_it_is_otherwise(runs: list[Entry], content: Expected | None) -> None:
     found = prove(*runs, content=content)
     assert (found.tier.word, found.run) == ("guessed", None)
     assert any("did not pass since" in reason for reason in found.reasons)
@@ -442,8 +442,8 @@ def test_the_file_of_a_failed_untracked_test_is_looked_for_where_the_content_is(
         "inferred", ("test_x.py::test_one failed in run a1a1a1a1; its file was untracked, and is removed",),
     )  # fmt: skip
     ws = repo.workspace()
-    held = replace(bad.receipt, evidence=made("a1", "test_b.py::test_gone=failed").receipt.evidence, tree=tree)
-    runs = Snapshot(None, SyncResult(), (replace(good, seq=2), replace(bad, receipt=held)))
+    locked = replace(bad.receipt, evidence=made("a1", "test_b.py::test_gone=failed").receipt.evidence, tree=tree)
+    runs = Snapshot(None, SyncResult(), (replace(good, seq=2), replace(bad, receipt=locked)))
     assert judge(ws, runs, (tree,), committed=True)[1].failed == "earlier", "its file is in the commit"
     with ws.store.reading() as db:
         assert judge(ws, Snapshot(db, SyncResult()), (tree,))[1].failed == "earlier", "it is still on disk"
@@ -539,7 +539,7 @@ def test_earlier_complete_runs_in_the_ledger_are_compared(repo: Checkout) -> Non
     assert (found.tier.word, found.missing) == ("guessed", (("test_b.py", reason),))
 
 
-def test_gaps_in_the_evidence_are_named_and_without_git_a_run_counts_for_what_it_says(repo: Checkout) -> None:
+def test_gaps_in_the_evidence_are_named_and_without_git_a_run_counts_for_what_it_states(repo: Checkout) -> None:
     ws = repo.workspace()
     found = judge(ws, Snapshot(None, SyncResult(), (), ("a spool file can't be read",)), (HERE,))[1]
     assert (found.tier.word, found.reasons) == ("guessed", ("not assessed: a spool file can't be read",))

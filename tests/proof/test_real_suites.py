@@ -1,4 +1,4 @@
-"""Plain pytest proves packages that nobody here wrote: what their suites leave out is not called missing."""
+"""Plain pytest proves packages that nobody here wrote: what their suites omit is not called missing."""
 
 from __future__ import annotations
 
@@ -48,9 +48,9 @@ def test_a_plain_run_proves_the_suite_of(pin: str, tmp_path: Path) -> None:
     for words in (("init", "-q"), ("add", "-A"), ("commit", "-qm", "Import")):
         assert run("git", *words).returncode == 0
     done = run(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "pytest_kl.plugin")
-    told = json.loads(run(sys.executable, "-P", "-m", "kl_hooks", "verify", "--format", "json").stdout)
+    reported = json.loads(run(sys.executable, "-P", "-m", "kl_hooks", "verify", "--format", "json").stdout)
     if done.returncode:  # a patch release of Python that the suite itself fails on, such as attrs' on 3.11.2
-        assert not told["proven"] and "tests failed" in " ".join(told["reasons"]), done.stdout[-2000:]
+        assert not reported["proven"] and "tests failed" in " ".join(reported["reasons"]), done.stdout[-2000:]
     else:
-        assert told["proven"], told["reasons"]
-    assert told["missing"] == []
+        assert reported["proven"], reported["reasons"]
+    assert reported["missing"] == []

@@ -17,17 +17,17 @@ NO_CALL = "import pytest\n\n\n@pytest.hookimpl(tryfirst=True)\ndef pytest_pyfunc
 
 
 def verdict(repo: Checkout, *options: str) -> Any:
-    """What `kl verify` says, as JSON; its exit code agrees."""
+    """What `kl verify` states, as JSON; its exit code agrees."""
     done = repo.kl("verify", "--format", "json", *options)
-    told = json.loads(done.stdout)
-    assert done.returncode == (0 if told["proven"] else 1), done.stderr
-    return told
+    reported = json.loads(done.stdout)
+    assert done.returncode == (0 if reported["proven"] else 1), done.stderr
+    return reported
 
 
 def missing(repo: Checkout, *options: str) -> dict[str, str]:
-    told = verdict(repo, *options)
-    assert not told["proven"]
-    return {one["name"]: one["reason"] for one in told["missing"]}
+    reported = verdict(repo, *options)
+    assert not reported["proven"]
+    return {one["name"]: one["reason"] for one in reported["missing"]}
 
 
 def files(repo: Checkout, written: Mapping[str, str]) -> None:
@@ -89,8 +89,8 @@ def test_a_part_of_the_project_is_proven_together_with_the_rest(repo: Checkout) 
     assert repo.pytest("-q", "-m", "db").returncode == 0
     assert missing(repo).keys() == {"tests/test_a.py::test_y", "sub/test_b.py"}
     assert repo.pytest("-q", "-m", "not db").returncode == 0
-    told = verdict(repo)
-    assert (told["proven"], told["tier"], len(told["runs"])) == (True, "inferred", 2)
+    reported = verdict(repo)
+    assert (reported["proven"], reported["tier"], len(reported["runs"])) == (True, "inferred", 2)
     assert "together" in repo.kl("verify").stdout
 
 
@@ -104,7 +104,7 @@ def test_folders_prove_what_they_hold_together(repo: Checkout) -> None:
     assert verdict(repo)["proven"]
 
 
-def test_a_hook_that_calls_nothing_proves_nothing(repo: Checkout) -> None:
+def test_a_hook_that_calls_nothing_is_no_proof(repo: Checkout) -> None:
     files(repo, {**FILES, "conftest.py": NO_CALL})
     assert repo.pytest("-q").returncode == 0
     (reason,) = verdict(repo)["reasons"]
@@ -162,33 +162,33 @@ def test_skips_from_outside_a_file_are_noted_and_new_ones_are_not_proven(repo: C
     repo.write("README.md", "Hello.\n")
     repo.commit("the next content")
     assert repo.pytest("-q").returncode == 0
-    told = verdict(repo)
-    assert told["proven"], "what has been so is so"
-    assert "2 tests skipped or expected to fail from outside their files" in told["notes"][0]
+    reported = verdict(repo)
+    assert reported["proven"], "what has been so is so"
+    assert "2 tests skipped or expected to fail from outside their files" in reported["notes"][0]
 
 
 def test_files_that_are_no_tests_are_excluded_by_a_setting_of_the_trusted_commit(repo: Checkout) -> None:
     files(repo, {**FILES, "tests/conftest.py": "collect_ignore = ['test_a.py']\n"})
     files(repo, {".kl/config.yaml": "version: 1\nverify:\n  exclude: ['tests/test_a.py']\n"})
     assert repo.pytest("-q").returncode == 0
-    told = verdict(repo)
-    assert told["proven"]
-    assert told["notes"] == ["verify.exclude in .kl/config.yaml changed since HEAD^: added tests/test_a.py"]
+    reported = verdict(repo)
+    assert reported["proven"]
+    assert reported["notes"] == ["verify.exclude in .kl/config.yaml changed since HEAD^: added tests/test_a.py"]
     assert "tests/test_a.py" in missing(repo, "--trust-ref", "HEAD^")
     assert verdict(repo, "--trust-ref", "HEAD")["notes"] == []
     assert repo.kl("verify", "--trust-ref", "nowhere").returncode == 2
 
 
-def test_what_cannot_be_told_is_not_assessed(repo: Checkout) -> None:
+def test_what_cannot_be_known_is_not_assessed(repo: Checkout) -> None:
     text = (
         "import sys\n\nif sys.platform == 'none':\n    def test_never():\n        pass\n\n\ndef test_one():\n    pass\n"
     )
     skipped = "import pytest\n\npytest.skip('not here', allow_module_level=True)\n\n\ndef test_x():\n    pass\n"
     files(repo, {"tests/test_a.py": text, "tests/test_b.py": skipped, "tests/test_helpers.py": "X = 1\n"})
     assert repo.pytest("-q").returncode == 0
-    told = verdict(repo)
-    assert told["proven"]
-    assert told["not_assessed"] == ["tests/test_a.py::test_never"]
+    reported = verdict(repo)
+    assert reported["proven"]
+    assert reported["not_assessed"] == ["tests/test_a.py::test_never"]
 
 
 def test_a_file_for_another_python_is_not_assessed_unless_that_is_new(repo: Checkout) -> None:
@@ -271,5 +271,5 @@ def test_a_failure_of_what_only_an_option_made_a_test_is_settled_by_a_complete_r
     assert repo.pytest("-q", *args).returncode in (1, 2)
     assert not verdict(repo)["proven"]
     assert repo.pytest("-q").returncode == 0
-    told = verdict(repo)
-    assert told["proven"] and any(name in note for note in told["notes"])
+    reported = verdict(repo)
+    assert reported["proven"] and any(name in note for note in reported["notes"])

@@ -18,9 +18,9 @@ TESTS = (
     "from pkg import add\n\ndef test_type():\n    assert add(1, 1) is not None\n\n"
     "def test_sum():\n    assert add(1, 2) == 3\n"
 )
-"""One of the two tests fails, whatever the tricks say."""
+"""One of the two tests fails, whatever the tricks state."""
 MOODY = "import os\n\ndef test_sum():\n    assert not os.environ.get('BREAK')\n"
-"""Fails where a variable says so: the same content passes and fails."""
+"""Fails where a variable asks for it: the same content passes and fails."""
 EXITS = "import pytest\n\ndef test_type():\n    pass\n\ndef test_sum():\n    pytest.exit('enough', returncode=0)\n"
 FORKS = (
     "import os\n\ndef test_sum():\n    pid = os.fork()\n    if not pid:\n        os._exit(1)\n    os.waitpid(pid, 0)\n"
@@ -35,15 +35,15 @@ class Trick:
     name: str
     """As the table names it."""
     detected: bool
-    """False: `kl verify` says *proven*, and the table says that it can't be detected."""
+    """False: `kl verify` states *proven*, and the table states that it can't be detected."""
     answer: str
-    """What the table says about it."""
+    """What the table states about it."""
     shows: str = ""
     """Text that `kl verify` prints where the trick is detected."""
     files: Mapping[str, str] = field(default_factory=dict)
     tests: str = TESTS
     act: Callable[[Checkout], None] = lambda repo: _pytest(repo)
-    """What is done; plain `pytest` where nothing else is said."""
+    """What is done; plain `pytest` where nothing else is reported."""
     ask: tuple[str, ...] = ()
     """Options of `kl verify`."""
 
@@ -187,7 +187,7 @@ PLAYED_ELSEWHERE = (
     (
         "a plugin or `conftest.py` from outside the content",
         False,
-        "can't be detected: only what is below the root is listed in the receipt",
+        "can't be detected: only what is under the root is listed in the receipt",
     ),
     (
         "tests import an installed copy, or another checkout, that differs from this one",
@@ -366,7 +366,7 @@ TRICKS = (
 
 
 def rows() -> list[tuple[str, bool, str]]:
-    """The table: the trick, whether it is detected, and what is said about it."""
+    """The table: the trick, whether it is detected, and what is reported about it."""
     played = [(one.name, one.detected, one.answer) for one in TRICKS]
     return [
         *played,

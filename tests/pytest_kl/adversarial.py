@@ -1,4 +1,4 @@
-"""A suite made to fool a recorder, and what a person says about each of its tests.
+"""A suite made to fool a recorder, and what a person decides about each of its tests.
 
 `SUITE` maps a file's name to its text, `VERDICTS` a test to the verdict that was worked out by hand.
 """
@@ -180,7 +180,7 @@ VERDICTS = {
     "test_left_out.py": "skipped",
     "sub/test_deep.py::test_pass": "passed",
 }
-if pytest.version_tuple >= (9, 0):  # the `subtests` fixture came with pytest 9
+if pytest.version_tuple >= (9, 0):  # the `subtests` fixture was added in pytest 9
     SUITE["test_sub.py"] = """
 import pytest
 

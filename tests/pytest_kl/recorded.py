@@ -68,7 +68,7 @@ def run_pytest(
 
 
 def shown(folder: Path, run: str) -> dict[str, Any]:
-    """The receipt of a run as `kl evidence show` prints it: taken in, chained, and read again."""
+    """The receipt of a run as `kl evidence show` prints it: imported, chained, and read again."""
     done = run_in_process(["evidence", "show", run, "--format", "json"], folder, environment({}))
     assert done.returncode == 0, done.stderr
     found: dict[str, Any] = json.loads(done.stdout)

@@ -1,4 +1,4 @@
-"""What is said about the environment and the selection: names, versions and digests, and no value of a variable."""
+"""What is reported about the environment and the selection: names, versions and digests, and no value of a variable."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_the_same_environment_is_described_in_the_same_words(tmp_path: Path) -> 
     assert first == second != third
 
 
-def test_no_value_of_a_variable_is_kept_that_is_not_asked_for(tmp_path: Path) -> None:
+def test_no_value_of_a_variable_is_stored_that_is_not_asked_for(tmp_path: Path) -> None:
     repository(tmp_path, TEST)
     env = {"SOMETHING": "only-the-tests-business", "GITHUB_ACTIONS": "true", "GITHUB_RUN_ID": "77", "CLAUDECODE": "1"}
     assert run_pytest(tmp_path, env=env).returncode == 0

@@ -1,4 +1,4 @@
-"""The exit status that pytest really ends with, and the record that must not say otherwise: a test for each trick."""
+"""The exit status that pytest really ends with, and the record that must agree: a test for each trick."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ def run_with(folder: Path, conftest: str, exit_code: int) -> tuple[Recorded, str
     return only(folder), done.stdout + done.stderr
 
 
-def refuted(run: Recorded, said: str, why: str) -> None:
-    """The run is no evidence, for this reason, and the person is told after pytest's own summary."""
+def refuted(run: Recorded, printed: str, why: str) -> None:
+    """The run is no evidence, for this reason, and the person is informed after pytest's own summary."""
     assert (run.result["verdict"], run.result["exit"]) == ("inconclusive", 1)
     assert why in run.why
-    assert f"kl: run {run.id}: now recorded as inconclusive: {why}" in said
+    assert f"kl: run {run.id}: now recorded as inconclusive: {why}" in printed
 
 
 @pytest.mark.parametrize(
@@ -49,8 +49,8 @@ def refuted(run: Recorded, said: str, why: str) -> None:
     ids=["unconfigure", "last unconfigure", "cleanup", "cleanup added late", "cmdline_main"],
 )
 def test_an_exception_after_the_tests(tmp_path: Path, conftest: str) -> None:
-    run, said = run_with(tmp_path, conftest, 1)
-    refuted(run, said, "pytest failed after the tests: RuntimeError: late")
+    run, printed = run_with(tmp_path, conftest, 1)
+    refuted(run, printed, "pytest failed after the tests: RuntimeError: late")
 
 
 @pytest.mark.parametrize("way", ["sys.exit(7)", "raise SystemExit(7)"])
@@ -62,8 +62,8 @@ def test_an_exit_in_a_cleanup(tmp_path: Path, way: str) -> None:
 
 
 def test_a_status_that_a_wrapper_around_pytest_returns(tmp_path: Path) -> None:
-    run, said = run_with(tmp_path, WRAPPER + "yield\n    return 1", 1)
-    refuted(run, said, "exit status 1, yet no failure was reported")
+    run, printed = run_with(tmp_path, WRAPPER + "yield\n    return 1", 1)
+    refuted(run, printed, "exit status 1, yet no failure was reported")
 
 
 @pytest.mark.parametrize("where", ["conftest.py", "cleanup"])

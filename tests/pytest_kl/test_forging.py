@@ -1,6 +1,6 @@
-"""The tricks by which code under test can make pytest say 0: what is recorded of each.
+"""The tricks by which code under test can make pytest report 0: what is recorded of each.
 
-The first can't be seen from inside the process, and the record says who observed it; the others can, and none of them
+The first can't be seen from inside the process, and the record states who observed it; the others can, and none of them
 is recorded as a pass.
 """
 

@@ -150,7 +150,7 @@ def test_exit(): pytest.exit("with {SECRET}")
     assert SECRET.encode() not in every_byte(tmp_path)
 
 
-def test_control_characters_and_endless_ids_are_kept_harmless(tmp_path: Path) -> None:
+def test_control_characters_and_endless_ids_are_made_harmless(tmp_path: Path) -> None:
     body = """
 def make(name):
     def test(): raise AssertionError("\\x1b]0;title\\x07" + name[:20])
@@ -172,7 +172,7 @@ PASSES = {"test_x.py": "def test_a(): pass\n"}
 
 
 def blocked(folder: Path) -> dict[str, str]:
-    """Every place for a spool taken away: files stand where folders should."""
+    """Every place for a spool taken away: files are where folders should."""
     for place in (folder / ".git" / "kl", folder / "file"):
         place.write_text("", encoding="utf-8")
     (folder / ".kl" / "spool").write_text("", encoding="utf-8")
@@ -183,7 +183,7 @@ def blocked(folder: Path) -> dict[str, str]:
     ("args", "exit_code"),
     [([], 0), (["-qq"], 0), (["-p", "no:terminal"], 0), (["-n", "2"], 0), (["--kl-strict"], 3)],
 )
-def test_a_record_that_cannot_be_opened_is_said_in_one_line(tmp_path: Path, args: list[str], exit_code: int) -> None:
+def test_a_record_that_can_not_be_opened_is_one_line(tmp_path: Path, args: list[str], exit_code: int) -> None:
     repository(tmp_path, PASSES)
     env = blocked(tmp_path)
     done = run_pytest(tmp_path, *args, env=env)
@@ -205,7 +205,7 @@ def test_a_record_that_cannot_be_opened_is_said_in_one_line(tmp_path: Path, args
         "outcome.run_result",
     ],
 )
-def test_our_own_fault_changes_no_outcome(tmp_path: Path, hook: str, strict: list[str], exit_code: int) -> None:
+def test_an_internal_error_changes_no_outcome(tmp_path: Path, hook: str, strict: list[str], exit_code: int) -> None:
     """A fault in any place of ours: what it would have broken is made to raise from a conftest."""
     target, _, name = hook.rpartition(".")
     module, _, owner = target.partition(".")
@@ -252,16 +252,18 @@ def test_c(): pass
     ("args", "exit_code"), [([], 0), (["-qq"], 0), (["-p", "no:terminal"], 0), (["--kl-strict"], 3)]
 )
 @pytest.mark.parametrize("place", [".git/kl/spool", ".git/kl", ".git"])
-def test_a_record_that_a_test_removed_is_said_to_be_gone(
+def test_a_record_that_a_test_removed_is_reported_as_removed(
     tmp_path: Path, place: str, args: list[str], exit_code: int
 ) -> None:
     repository(tmp_path, {"test_x.py": f"import shutil\n\n\ndef test_a():\n    shutil.rmtree('{place}')\n"})
     done = run_pytest(tmp_path, *args)
     assert done.returncode == exit_code, done.stdout + done.stderr
-    said = [line for line in (done.stdout + done.stderr).splitlines() if line.startswith("kl: ") and "tree" not in line]
-    assert len(said) == 1
-    assert said[0].startswith("kl: not recorded - the file of this run was removed while it ran: ")
-    assert said[0].endswith(".jsonl")
+    printed = [
+        line for line in (done.stdout + done.stderr).splitlines() if line.startswith("kl: ") and "tree" not in line
+    ]
+    assert len(printed) == 1
+    assert printed[0].startswith("kl: not recorded - the file of this run was removed while it ran: ")
+    assert printed[0].endswith(".jsonl")
 
 
 @pytest.mark.parametrize(
@@ -273,7 +275,7 @@ def test_a_record_that_a_test_removed_is_said_to_be_gone(
         ("path.rename('elsewhere')", "was removed"),
     ],
 )
-def test_a_record_that_a_test_spoiled_is_said_to_be_none(tmp_path: Path, act: str, why: str) -> None:
+def test_a_record_that_a_test_spoiled_is_reported_as_none(tmp_path: Path, act: str, why: str) -> None:
     test = (
         f"from pathlib import Path\n\n\ndef test_a():\n    (path,) = Path('.git/kl/spool').glob('*.jsonl')\n    {act}\n"
     )
@@ -285,7 +287,7 @@ def test_a_record_that_a_test_spoiled_is_said_to_be_none(tmp_path: Path, act: st
     assert "recorded as" not in done.stdout
 
 
-def test_a_record_that_is_removed_at_the_very_end_is_said_to_be_gone(tmp_path: Path) -> None:
+def test_a_record_that_is_removed_at_the_very_end_is_reported_as_removed(tmp_path: Path) -> None:
     late = """
 import pytest, shutil
 @pytest.hookimpl(trylast=True)

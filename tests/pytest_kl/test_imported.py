@@ -1,4 +1,4 @@
-"""What was imported is the content that the receipt names, or the run is no evidence for it: every way out of place."""
+"""What was imported is the content that the receipt names, or the run is no evidence for it."""
 
 from __future__ import annotations
 
@@ -145,10 +145,10 @@ def test_where_a_module_belongs(tmp_path: Path, case: str) -> None:
     found = report(Content.unpacked(content.packed()), {name: module(name, where)}, [str(top / one) for one in path])
     repo = find_repository(top)
     assert repo is not None
-    told, reasons = summarize(content, repo, [found])
+    reported, reasons = summarize(content, repo, [found])
     lists = ("different", "missing", "generated")
     kinds = {
-        key: told[key] if isinstance(told[key], int) else len(told[key])
+        key: reported[key] if isinstance(reported[key], int) else len(reported[key])
         for key in (*lists, "in_place", "same", "compiled")
     }
     assert [key for key, number in kinds.items() if number] == ([expected] if expected else [])
@@ -195,7 +195,7 @@ def test_nothing_is_read_for_modules_in_place_and_little_for_others(
     assert sum(number for (name, _), number in asked.items() if name == "FileIO") <= 2 * 20
 
 
-def test_symbolic_links_zips_and_files_that_are_gone(tmp_path: Path) -> None:
+def test_symbolic_links_zips_and_files_that_were_removed(tmp_path: Path) -> None:
     top = repository(tmp_path / "repo", SRC | {"src/shop/a.py": "", "src/shop/b.py": "b = 1\n"})
     (tmp_path / "link").symlink_to(top / "src", target_is_directory=True)
     archive = tmp_path / "shop.zip"
@@ -216,7 +216,7 @@ def test_symbolic_links_zips_and_files_that_are_gone(tmp_path: Path) -> None:
     assert found["unknown"] == [["shop", "src/shop/__init__.py", "FileNotFoundError"]]
 
 
-def test_odd_things_in_sys_modules_run_no_code_and_break_nothing(tmp_path: Path) -> None:
+def test_odd_items_in_sys_modules_run_no_code_and_break_nothing(tmp_path: Path) -> None:
     class Loads(ModuleType):
         def __getattribute__(self, name: str) -> Any:
             raise AssertionError("touched")
@@ -259,10 +259,10 @@ def test_a_suite_that_passes_on_another_worktree_is_no_evidence_here(tmp_path: P
     file = other / "src/shop/cart.py"
     why = f"shop.cart was imported from {file}, which differs from src/shop/cart.py"
     assert f"kl: no evidence of success: {why}; hint: pip install -e . in this checkout" in done.stdout
-    told = shown(tmp_path / "repo", run.id)["environment"]["imported"]
-    assert told["different"] == [{"module": "shop.cart", "path": "src/shop/cart.py", "file": str(file)}]
-    assert (told["same"], told["same_first"]) == (1, ["shop"])
-    assert told["in_place"] == 1
+    reported = shown(tmp_path / "repo", run.id)["environment"]["imported"]
+    assert reported["different"] == [{"module": "shop.cart", "path": "src/shop/cart.py", "file": str(file)}]
+    assert (reported["same"], reported["same_first"]) == (1, ["shop"])
+    assert reported["in_place"] == 1
     again = run_pytest(tmp_path / "repo", "-n", workers, env=installed(tmp_path / "repo/src", {}))
     assert "this was never imported" in again.stdout
 
@@ -277,9 +277,9 @@ def test_installed_copies_count_and_are_noted(tmp_path: Path) -> None:
     assert "recorded as passed" in done.stdout
     assert "was imported from" not in done.stdout
     run = only(project)
-    told = run.end["environment"]["imported"]
-    assert (told["same"], told["same_first"], told["compiled"]) == (2, ["shop", "shop.cart"], 1)
-    assert (told["generated"], told["different"], told["missing"]) == (["shop._version"], [], [])
+    reported = run.end["environment"]["imported"]
+    assert (reported["same"], reported["same_first"], reported["compiled"]) == (2, ["shop", "shop.cart"], 1)
+    assert (reported["generated"], reported["different"], reported["missing"]) == (["shop._version"], [], [])
     text = kl_show(project, run.id)
     assert "2 installed copies, same content (shop, shop.cart), 1 compiled module was not compared" in text
     assert "generated: shop._version" in text

@@ -16,7 +16,7 @@ SECRET = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
 
 
 def lines(folder: Path, *calls: tuple[str, str], plan: list[str] | None = None, **more: object) -> list[object]:
-    """What stands in the spool after `("s", id)` for a start and `("t", id)` for an end of each test."""
+    """What is in the spool after `("s", id)` for a start and `("t", id)` for an end of each test."""
     with SpoolWriter.create(folder, "run") as writer:
         journal = Journal(writer, **more)  # type: ignore[arg-type]
         journal.expect(plan or [])
@@ -58,7 +58,7 @@ def test_prefix_and_group(tmp_path: Path) -> None:
     assert without_group("at@home/test_a.py::b") == "at@home/test_a.py::b"
 
 
-def test_a_secret_is_gone_from_every_place_of_an_id(tmp_path: Path) -> None:
+def test_a_secret_is_removed_from_every_place_of_an_id(tmp_path: Path) -> None:
     nodeid = f"test_a.py::b[{SECRET}]"
     lines(tmp_path, ("s", nodeid), ("t", nodeid), ("s", "c"), ("t", "c"), plan=[nodeid, "c"])
     assert SECRET.encode() not in (tmp_path / "run.jsonl").read_bytes()
@@ -73,7 +73,7 @@ def test_a_long_id_keeps_its_beginning_and_stays_different_from_others() -> None
 
 @given(st.text(max_size=60))
 def test_every_line_is_canonical_json_and_can_be_encoded(text: str) -> None:
-    class Kept:
+    class Stored:
         """Keeps lines instead of writing them."""
 
         def __init__(self) -> None:
@@ -81,8 +81,8 @@ def test_every_line_is_canonical_json_and_can_be_encoded(text: str) -> None:
             self.line = self.seen.append
             self.sync = list
 
-    kept = Kept()
-    journal = Journal(kept)  # type: ignore[arg-type]
+    stored = Stored()
+    journal = Journal(stored)  # type: ignore[arg-type]
     journal.finished(text, "failed", 0.0, {"message": "é", "line": 3})
-    (line,) = kept.seen
+    (line,) = stored.seen
     assert canonical(json.loads(line)) == line.encode()

@@ -1,4 +1,4 @@
-"""What a run leaves out by its arguments is written down, and a whole run is not called a part."""
+"""What a run omits by its arguments is written down, and a whole run is not called a part."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FILES = {
 }  # fmt: skip
 
 
-def left_out(folder: Path, *args: str, files: dict[str, str] = FILES, where: str = ".", **env: str) -> Any:
+def omitted(folder: Path, *args: str, files: dict[str, str] = FILES, where: str = ".", **env: str) -> Any:
     repo = repository(folder / "r", files)
     run_pytest(repo / where, *args, env=env)
     return only(repo).opening["selection"].get("left_out")
@@ -27,7 +27,7 @@ WHOLE = [[], ["."], ["tests"], ["tests", "extra"], ["tests/test_a.py", "tests/de
 
 @pytest.mark.parametrize("args", WHOLE, ids=" ".join)
 def test_all_of_them(tmp_path: Path, args: list[str]) -> None:
-    assert left_out(tmp_path, *args) is None
+    assert omitted(tmp_path, *args) is None
 
 
 PARTS = [
@@ -43,22 +43,22 @@ PARTS = [
 
 @pytest.mark.parametrize(("args", "missing"), PARTS, ids=str)
 def test_a_part_of_them(tmp_path: Path, args: list[str], missing: list[str]) -> None:
-    assert left_out(tmp_path, *args) == {"files": len(missing), "first": missing}
+    assert omitted(tmp_path, *args) == {"files": len(missing), "first": missing}
 
 
 def test_arguments_from_the_environment_and_from_a_folder_below(tmp_path: Path) -> None:
-    found = left_out(tmp_path / "a", PYTEST_ADDOPTS="--ignore=tests/deep")
+    found = omitted(tmp_path / "a", PYTEST_ADDOPTS="--ignore=tests/deep")
     assert found == {"files": 1, "first": ["tests/deep/test_b.py"]}
-    assert left_out(tmp_path / "b", where="tests/deep") == {"files": 1, "first": ["tests/test_a.py"]}
+    assert omitted(tmp_path / "b", where="tests/deep") == {"files": 1, "first": ["tests/test_a.py"]}
     no_ini = {name: text for name, text in FILES.items() if name != "pytest.ini"}
-    assert left_out(tmp_path / "c", "tests/deep", files=no_ini) == {"files": 1, "first": ["tests/test_a.py"]}
+    assert omitted(tmp_path / "c", "tests/deep", files=no_ini) == {"files": 1, "first": ["tests/test_a.py"]}
 
 
-def test_what_testpaths_leave_out_is_none_of_the_project(tmp_path: Path) -> None:
+def test_what_testpaths_omit_is_none_of_the_project(tmp_path: Path) -> None:
     files = {**FILES, "pytest.ini": "[pytest]\ntestpaths = tests/d*\n"}
-    assert left_out(tmp_path / "a", files=files) is None
-    assert left_out(tmp_path / "b", "tests/deep", files=files) is None
-    assert left_out(tmp_path / "c", "tests/test_a.py", files=files) == {"files": 1, "first": ["tests/deep/test_b.py"]}
+    assert omitted(tmp_path / "a", files=files) is None
+    assert omitted(tmp_path / "b", "tests/deep", files=files) is None
+    assert omitted(tmp_path / "c", "tests/test_a.py", files=files) == {"files": 1, "first": ["tests/deep/test_b.py"]}
 
 
 def test_another_idea_of_what_a_test_is(tmp_path: Path) -> None:

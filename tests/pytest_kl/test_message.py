@@ -1,4 +1,4 @@
-"""What a failure says: one line, with its place, without secrets, whatever the tests throw at it."""
+"""What a failure states: one line, with its place, without secrets, whatever the tests throw at it."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_control_characters_are_shown_not_sent() -> None:
     assert detail_of(crash("\x1b]0;title\x07 \u202e"), "/r/")["message"] == r"\x1b]0;title\x07 \u202e"
 
 
-def test_a_failure_whose_text_fails_is_said_to_have_none() -> None:
+def test_a_failure_whose_text_fails_is_reported_to_have_none() -> None:
     class Bad:
         def __str__(self) -> str:
             raise KeyError("no text")

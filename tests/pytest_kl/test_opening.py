@@ -1,4 +1,4 @@
-"""Where a record goes, whatever the repository is like, and that many at once do not disturb each other."""
+"""Where a record is written, whatever the repository is like, and that many at once do not disturb each other."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .recorded import Recorded, git, only, recorded, repository, run_pytest
 PASSES = {"test_x.py": "def test_a(): pass\n"}
 
 
-def test_without_git_the_tests_run_and_one_line_says_what_is_missing(tmp_path: Path) -> None:
+def test_without_git_the_tests_run_and_one_line_states_what_is_missing(tmp_path: Path) -> None:
     repository(tmp_path, PASSES)
     (tmp_path / "bin").mkdir()
     done = run_pytest(tmp_path, env={"PATH": str(tmp_path / "bin"), "XDG_STATE_HOME": str(tmp_path / "state")})
@@ -49,7 +49,7 @@ def _newest(folder: Path) -> Recorded:
     return Recorded(read_spool(path), path)
 
 
-def test_a_read_only_state_directory_sends_the_record_elsewhere_and_says_where(tmp_path: Path) -> None:
+def test_a_read_only_state_directory_sends_the_record_elsewhere_and_states_where(tmp_path: Path) -> None:
     project = repository(tmp_path / "p", PASSES)
     (project / ".git" / "kl").write_text("", encoding="utf-8")
     home = tmp_path / "state"
@@ -60,7 +60,7 @@ def test_a_read_only_state_directory_sends_the_record_elsewhere_and_says_where(t
 
 
 @pytest.mark.parametrize("named", ["file", "file/x"])
-def test_a_quiet_run_says_too_where_its_record_went(tmp_path: Path, named: str) -> None:
+def test_a_quiet_run_states_too_where_its_record_is(tmp_path: Path, named: str) -> None:
     project, home = repository(tmp_path / "p", PASSES), tmp_path / "state"
     (tmp_path / "file").write_text("", encoding="utf-8")
     environ = {"XDG_STATE_HOME": str(home), "KL_STATE": str(tmp_path / named)}

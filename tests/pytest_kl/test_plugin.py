@@ -1,4 +1,4 @@
-"""The door: when it opens, under which names, and that a project which did not ask for it never notices it."""
+"""The entry point: when it opens, under which names, and that a project which did not ask for it never notices it."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_where_there_is_no_kl_directory_nothing_is_printed_started_or_made(tmp_p
     assert everything(tmp_path) - before == {"bin", "bin/git"}
 
 
-def test_loading_the_door_imports_nothing_of_kl(tmp_path: Path) -> None:
+def test_loading_the_plugin_imports_nothing_of_kl(tmp_path: Path) -> None:
     show = "import sys; print(sorted(m for m in sys.modules if m.split('.')[0] in ('kl_hooks', 'yaml', 'click')))"
     conftest = {"conftest.py": f"def pytest_sessionfinish():\n    {show}\n"}
     project = repository(tmp_path, {**TEST, **conftest}, kl=False)

@@ -49,7 +49,7 @@ def test_the_lines_name_the_first_test_and_then_the_one_that_starts_next(tmp_pat
     ]
 
 
-def test_a_failure_says_where_and_why_in_one_line(tmp_path: Path) -> None:
+def test_a_failure_states_where_and_why_in_one_line(tmp_path: Path) -> None:
     run = run_in(tmp_path, ONE_FAILS, exit_code=1)
     detail = run.details["test_two.py::test_b"]
     assert (detail["path"], detail["line"]) == ("test_two.py", 2)
@@ -74,14 +74,14 @@ def test_the_root_of_pytest_below_that_of_git_gives_ids_from_the_repository_root
         (["--deselect", "test_two.py::test_b"], {"deselect": ["test_two.py::test_b"], "deselected": 1}),
     ],
 )
-def test_what_was_left_out_is_on_record(
+def test_what_was_omitted_is_on_record(
     tmp_path: Path, workers: str, args: list[str], selection: dict[str, Any]
 ) -> None:
     run = run_in(tmp_path, TWO, "-n", workers, *args)
-    said = run.opening["selection"] | run.end["selection"]
-    assert selection.items() <= said.items()
-    assert said["collected"] == 2
-    assert said["args"][-len(args) :] == args
+    printed = run.opening["selection"] | run.end["selection"]
+    assert selection.items() <= printed.items()
+    assert printed["collected"] == 2
+    assert printed["args"][-len(args) :] == args
     assert run.result["verdict"] == "passed"
     assert run.end["selection"]["ran"] == len(run.verdicts) == 2 - selection["deselected"]
 
@@ -190,7 +190,7 @@ def test_a_run_that_is_stopped_from_outside_is_never_a_pass(tmp_path: Path, sent
         assert "KeyboardInterrupt" in run.why
 
 
-def test_the_run_after_one_without_an_end_says_so(tmp_path: Path) -> None:
+def test_the_run_after_one_without_an_end_reports_it(tmp_path: Path) -> None:
     repository(tmp_path, {"test_x.py": "import os\ndef test_a():\n    if not os.path.exists('x'): os._exit(7)\n"})
     assert run_pytest(tmp_path).returncode == 7
     (tmp_path / "x").touch()
@@ -209,7 +209,7 @@ def test_a_test_that_crashes_its_worker_has_failed_and_the_others_have_their_ver
     assert run.result["verdict"] == "failed"
 
 
-def test_tests_that_a_crashed_worker_never_came_to_are_named(tmp_path: Path) -> None:
+def test_tests_that_a_crashed_worker_never_reached_are_named(tmp_path: Path) -> None:
     files = {"test_c.py": "import os\ndef test_dies(): os._exit(3)\ndef test_after(): pass\n"}
     run = run_in(tmp_path, files, "-n", "1", "--max-worker-restart=0", exit_code=1)
     assert run.verdicts == {"test_c.py::test_dies": "failed"}
@@ -262,7 +262,7 @@ def test_a_dirty_tree_has_the_id_that_its_commit_will_have(tmp_path: Path) -> No
     assert f"kl: recording for tree {run.opening['tree'][:7]} + uncommitted changes (1 file)" in done.stdout
 
 
-def test_a_run_in_a_worktree_names_that_worktree_whatever_git_dir_says(tmp_path: Path) -> None:
+def test_a_run_in_a_worktree_names_that_worktree_whatever_git_dir_states(tmp_path: Path) -> None:
     a = repository(tmp_path / "a", ONE_FAILS)
     git(a, "worktree", "add", "-q", "-b", "b", str(tmp_path / "b"))
     b = tmp_path / "b"

@@ -62,7 +62,7 @@ def test_one_line_at_the_start_and_two_at_the_end_of_a_pass(tmp_path: Path) -> N
     ]
 
 
-def test_what_is_no_evidence_says_why(tmp_path: Path) -> None:
+def test_what_is_no_evidence_states_why(tmp_path: Path) -> None:
     repository(tmp_path, TEST)
     lines = ours(run_pytest(tmp_path, "--collect-only").stdout)
     assert len(lines) == 4
@@ -94,7 +94,7 @@ CRASH = "import os\nimport time\n\n\ndef test_a():\n    time.sleep(0.2)\n    os.
 )
 def test_the_list_of_evidence_has_the_same_word(tmp_path: Path, text: str, args: list[str], word: str) -> None:
     repository(tmp_path, {"test_x.py": text})
-    said = ours(run_pytest(tmp_path, *args).stdout)
-    assert [line.rpartition("recorded as ")[2] for line in said if "recorded as" in line] == [word]
+    printed = ours(run_pytest(tmp_path, *args).stdout)
+    assert [line.rpartition("recorded as ")[2] for line in printed if "recorded as" in line] == [word]
     listed = run_in_process(["evidence", "list", "--all", "--source", "pytest"], tmp_path, environment({}))
     assert listed.stdout.split()[4] == word

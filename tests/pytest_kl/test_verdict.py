@@ -19,7 +19,7 @@ JUNIT = {"xpassed": "passed", "flaky": "passed"}
 """What JUnit's format has no word for."""
 OTHERWISE = {
     "test_sub.py::test_one_fails_once": "failed",  # JUnit keeps the failed subtest of an attempt that was repeated
-    "test_plain.py::test_xpass_and_teardown_error": "xfailed",  # and says nothing of the body that passed
+    "test_plain.py::test_xpass_and_teardown_error": "xfailed",  # and states nothing of the body that passed
 }
 
 
@@ -28,8 +28,8 @@ def test_the_worst_of_all_reports_counts_whatever_their_order(words: list[str]) 
     test = TestState()
     for word in words:
         test.hear(word)
-    said = [word for word in words if word]
-    assert test.final()[0] == (worst_outcome(said) if said else "")
+    printed = [word for word in words if word]
+    assert test.final()[0] == (worst_outcome(printed) if printed else "")
 
 
 @given(st.lists(st.lists(st.sampled_from(TEST_OUTCOMES), min_size=1), min_size=1, max_size=4))
@@ -63,7 +63,7 @@ WORDS = [
 
 
 @pytest.mark.parametrize(("given_", "word"), WORDS, ids=str)
-def test_what_one_report_says(given_: tuple[str, str, bool], word: str) -> None:
+def test_what_one_report_states(given_: tuple[str, str, bool], word: str) -> None:
     assert word_of(*given_) == word
 
 
@@ -84,7 +84,7 @@ def test_the_detail_is_that_of_the_report_that_counts() -> None:
 
 
 def junit(path: Path) -> dict[tuple[str, str], str]:
-    """(classname, name) → the worst that pytest's own JUnit file says of it."""
+    """(classname, name) → the worst that pytest's own JUnit file states of it."""
     found: dict[tuple[str, str], str] = {}
     for case in ET.parse(path).iter("testcase"):
         key = (case.get("classname", ""), case.get("name", ""))
@@ -121,9 +121,9 @@ def test_every_verdict_of_the_adversarial_suite_is_the_one_worked_out_by_hand(tm
     assert {one["subject"]: one["outcome"] for one in receipt["evidence"]} == {
         f"test:{nodeid}": verdict for nodeid, verdict in VERDICTS.items()
     }
-    said = junit(tmp_path / "out.xml")
+    printed = junit(tmp_path / "out.xml")
     ours = {
         junit_name(nodeid): OTHERWISE.get(nodeid, JUNIT.get(verdict, verdict))
         for nodeid, verdict in run.verdicts.items()
     }
-    assert said == ours
+    assert printed == ours

@@ -17,7 +17,7 @@ FILED = Kind(
     ),
     (Verb("accept", "accepted", "It holds.", of=("proposed",)),), node="adr", proof="ADR",
 )  # fmt: skip
-KEPT = Kind(
+STORED = Kind(
     "lesson", "lessons", "LES", "What was learned.", "state", ("candidate", "approved", "rejected"), ("approved",),
     (Field("pattern", "text", "What was learned.", required=True), Field("reason", "line", "Why not.")),
     (
@@ -34,12 +34,12 @@ def kinds(monkeypatch: pytest.MonkeyPatch) -> None:
     found = Workspace.kinds.fget  # type: ignore[attr-defined]
 
     def both(self: Workspace) -> dict[str, Kind]:
-        return {**found(self), "ruling": FILED, "lesson": KEPT}
+        return {**found(self), "ruling": FILED, "lesson": STORED}
 
     monkeypatch.setattr(Workspace, "kinds", property(both))
 
 
 @pytest.fixture
 def ws(repo: Checkout) -> Workspace:
-    """The repository, opened; time stands still."""
+    """The repository, opened; time does not move."""
     return repo.workspace()

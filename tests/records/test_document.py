@@ -1,4 +1,4 @@
-"""Authored files: what is written is read back, what is changed changes nothing else, and bad ones are told apart."""
+"""Authored files: what is written is read back, what is changed changes nothing else, bad ones are reported."""
 
 from __future__ import annotations
 
@@ -50,15 +50,15 @@ def _place(name: str) -> tuple[str, int, int]:
     return ("kl", 0, 0)
 
 
-def _kept(raw: dict[str, object]) -> dict[str, Value]:
-    """What passes the check: the rest is left out, and what must be there is made up."""
+def _stored(raw: dict[str, object]) -> dict[str, Value]:
+    """What passes the check: the rest is omitted, and what must be there is made up."""
     values, _ = validate(KIND, raw, _place, whole=False)
     return {"title": "a", "decision": "b", **values}
 
 
 @given(VALUES, TEXTS)
 def test_what_is_written_is_read_back(raw: dict[str, object], body: str) -> None:
-    record = Record("decision", "ADR-0001", _kept(raw), body)
+    record = Record("decision", "ADR-0001", _stored(raw), body)
     made = render_document(KIND, record)
     found = read_document(KIND, "ADR-0001-a.md", made.encode("utf-8"))
     assert found.problems == () and found.remarks == ()
@@ -66,8 +66,8 @@ def test_what_is_written_is_read_back(raw: dict[str, object], body: str) -> None
 
 
 @given(VALUES, VALUES)
-def test_a_change_changes_what_it_says_and_nothing_else(raw: dict[str, object], more: dict[str, object]) -> None:
-    before, after = _kept(raw), _kept(more)
+def test_a_change_changes_what_it_states_and_nothing_else(raw: dict[str, object], more: dict[str, object]) -> None:
+    before, after = _stored(raw), _stored(more)
     text = render_document(KIND, Record("decision", "ADR-0001", before))
     text = text.replace("---\nid:", "---\n# a comment\nmine: [1, 2]\nid:", 1)
     assert change_fields(KIND, text, {}) == text
@@ -137,7 +137,7 @@ def test_one_line_changes() -> None:
     ).replace("\n", "\r\n")
 
 
-def test_everything_wrong_is_said_at_once() -> None:
+def test_everything_wrong_is_reported_at_once() -> None:
     text = "---\nid: 7\nstatus: acepted\ntags: [two words]\nconfidence: 300\nsupersedes: [../../etc/passwd]\n---\n"
     found = read_document(KIND, "a.md", text.encode())
     assert found.record is None

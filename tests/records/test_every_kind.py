@@ -98,7 +98,7 @@ NESTED = ANY | st.lists(ANY, max_size=3) | st.dictionaries(st.text(max_size=5), 
 
 @BY_NAME
 @given(data=st.data())
-def test_whatever_is_given_is_kept_or_refused_with_a_reason(kind: Kind, data: st.DataObject) -> None:
+def test_whatever_is_given_is_stored_or_refused_with_a_reason(kind: Kind, data: st.DataObject) -> None:
     names = st.sampled_from([field.name for field in kind.all_fields])
     raw = data.draw(st.dictionaries(names | st.text(max_size=10), NESTED, max_size=8))
     values, problems = validate(kind, raw, _place)
@@ -113,7 +113,7 @@ def test_whatever_is_given_is_kept_or_refused_with_a_reason(kind: Kind, data: st
 
 
 @BY_NAME
-def test_the_form_says_what_is_missing_and_nothing_else(kind: Kind) -> None:
+def test_the_form_states_what_is_missing_and_nothing_else(kind: Kind) -> None:
     found = read_document(kind, f"{kind.prefix}-0000.md", template(kind).encode())
     wanted = {f'"{field.name}" is missing.' for field in kind.all_fields if field.required}
     assert {one.message for one in found.problems} == wanted

@@ -83,7 +83,7 @@ Owner: ada
 @pytest.mark.parametrize("form", ("json", "yaml"))
 @pytest.mark.parametrize("ascii_", [False, True])
 @given(text=st.sampled_from(naughty()) | st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=40))
-def test_any_text_comes_back_beside_the_fields_and_over_a_wire_that_bears_ascii(
+def test_any_text_comes_back_beside_the_fields_and_over_a_wire_that_allows_ascii(
     form: str, ascii_: bool, text: str
 ) -> None:
     values, _ = validate(OBJECTIVE, least(OBJECTIVE) | {"description": text}, lambda n: ("", 0, 0))
@@ -116,16 +116,16 @@ def test_a_file_with_a_body_comes_back(sections: list[tuple[str, str]], before: 
 
 
 @pytest.mark.parametrize("body", [7, ["a"], {"a": "b"}])
-def test_a_body_that_is_no_text_is_told(body: object) -> None:
+def test_a_body_that_is_no_text_is_reported(body: object) -> None:
     found, problems = parse_records(OBJECTIVE, "a.json", json.dumps({"title": "A", "body": body}).encode())
     assert found == [] and '"body" must be text' in str(problems[0])
 
 
-def test_a_body_of_another_tool_stands_beside_what_no_field_bears() -> None:
+def test_a_body_of_another_tool_is_beside_what_no_field_has() -> None:
     (one,), _ = parse_records(OBJECTIVE, "a.json", json.dumps({"title": "A", "Body": "So.", "Owner": "ada"}).encode())
     assert one.body == "So.\n\nImported besides:\n\n- Owner: ada"
 
 
-def test_a_file_with_too_many_records_is_told() -> None:
+def test_a_file_with_too_many_records_is_reported() -> None:
     found, problems = parse_records(OBJECTIVE, "a.json", json.dumps([{"title": "A"}] * 10_001).encode())
     assert found == [] and [one.message for one in problems] == ["holds 10001 records; at most 10000 are read."]

@@ -1,4 +1,4 @@
-"""What a Markdown text says outside code and comments."""
+"""What a Markdown text states outside code and comments."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ MARKS = st.lists(st.sampled_from([*"`~#-=<!>\n \tax*\\", "```", "<!--", "-->", "
         "``` not a fence ``` shown",
     ],
 )
-def test_code_and_comments_are_not_said(text: str) -> None:
+def test_code_and_comments_are_not_reported(text: str) -> None:
     shown = blank_code(text)
     assert "HIDDEN" not in shown
     assert shown.count("shown") == text.count("shown")
@@ -70,7 +70,7 @@ def test_a_long_text_of_marks_is_read_to_its_end(piece: str) -> None:
 
 
 @given(MARKS | st.text())
-def test_what_follows_a_closed_text_is_said(text: str) -> None:
+def test_what_follows_a_closed_text_is_reported(text: str) -> None:
     whole = close_open_blocks(text)
     assert whole.startswith(text)
     assert headings(f"{whole}\n\n## After")[-1].words == "After"

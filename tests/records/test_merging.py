@@ -1,4 +1,4 @@
-"""Two branches that learned different things are merged by git alone: no record is lost, whoever changed what."""
+"""Two branches that learned different facts are merged by git alone: no record is lost, whoever changed what."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from kl_hooks.records.write import apply_verb, change_record, create_record, sup
 from kl_hooks.workspace import Workspace
 from tests.support import Checkout
 
-from .conftest import FILED, KEPT
+from .conftest import FILED, STORED
 
 ALL = RecordFilter(("ruling", "lesson"), archived=True, expired=True)
 
 
 def work(ws: Workspace, r: random.Random, side: str) -> dict[str, str]:
-    """A few things done on a branch; title → id of the records that it made."""
+    """A few changes done on a branch; title → id of the records that it made."""
     made: dict[str, str] = {}
     for step in range(r.randint(1, 5)):
         title = f"{side} {step}"
         if r.random() < 0.6:
             made[title] = create_record(ws, FILED, {"title": title, "ruling": f"{side} rules {step}."}).id
         else:
-            made[title] = create_record(ws, KEPT, {"title": title, "pattern": f"{side} learned {step}."}).id
+            made[title] = create_record(ws, STORED, {"title": title, "pattern": f"{side} learned {step}."}).id
             apply_verb(ws, made[title], "approve")
         if len(made) > 1 and r.random() < 0.3:
             rulings = [one for one in made.values() if one.startswith("RUL")]
@@ -54,7 +54,7 @@ def test_a_merge_loses_no_record(repo: Checkout, seed: int) -> None:
     assert sync(ws).problems == (), "ids of branches of one clone never meet"
 
 
-def test_branches_of_two_clones_may_take_one_id_and_it_is_said(
+def test_branches_of_two_clones_may_get_one_id_and_it_is_reported(
     repo: Checkout, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     other = tmp_path_factory.mktemp("clone") / "clone"
@@ -72,7 +72,7 @@ def test_branches_of_two_clones_may_take_one_id_and_it_is_said(
     assert "RUL-0001 is the id of" in problem.message and "another id" in problem.hint
 
 
-def test_both_sides_of_a_conflict_are_still_there_and_it_is_said(repo: Checkout) -> None:
+def test_both_sides_of_a_conflict_are_still_there_and_it_is_reported(repo: Checkout) -> None:
     ws = repo.workspace()
     made = create_record(ws, FILED, {"title": "common", "ruling": "All."})
     repo.commit()

@@ -112,7 +112,7 @@ def test_another_docs_folder(repo: Checkout) -> None:
         assert repo.kl("knowledge", "check").returncode == 2, wrong
 
 
-def test_check_says_everything_at_once(pages: Checkout) -> None:
+def test_check_states_everything_at_once(pages: Checkout) -> None:
     home = ".kl/knowledge/decisions"
     assert pages.kl("knowledge", "check").returncode == 0
     text = (pages.root / home / "ADR-0002-use-files.md").read_text()
@@ -130,14 +130,14 @@ def test_check_says_everything_at_once(pages: Checkout) -> None:
     found = [
         (one["path"].rpartition("/")[2], one["line"], one["message"]) for one in json.loads(done.stdout)["findings"]
     ]
-    said = "\n".join(f"{path}:{line}: {message}" for path, line, message in found)
+    printed = "\n".join(f"{path}:{line}: {message}" for path, line, message in found)
     for part in (
         "ADR-0002-use-files.md:1: ADR-0002 is the id of", 'ADR-0003-x.md:4: "status"', "there is no ADR-0099",
         "ADR-0004-x.md:5: superseded_by ADR-0001, but", "is accepted, and superseded by ADR-0001",
         "new.md:3: [[Use fiels]] leads nowhere", "new.md:3: [[storage]] may mean any of",
         "ADR-0001-use-sqlite.md:19: [[Storage]] may mean",
     ):  # fmt: skip
-        assert part in said, (part, said)
+        assert part in printed, (part, printed)
     only = pages.kl("knowledge", "check", "docs/new.md")
     assert only.returncode == 1 and "ADR-0003" not in only.stdout and "Did you mean" in only.stdout
 

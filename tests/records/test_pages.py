@@ -1,6 +1,6 @@
 """Which page a name means.
 
-`[[links]]` as they stand in Markdown.
+`[[links]]` as they are in Markdown.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def test_id_then_title_then_slug_and_records_first(target: str, found: list[Page
 
 
 @pytest.mark.requirement("D40")
-def test_what_nobody_can_tell_is_all_of_them() -> None:
+def test_what_nobody_can_know_is_all_of_them() -> None:
     twice = PageNames([DOC, Page("docs/b.md", "file:docs/b.md", "", "Layers")])
     assert [page.path for page in twice.find("layers")] == ["docs/b.md", "docs/layers.md"]
     assert len(PageNames([DOC, TWIN]).find("layers")) == 1, "a title counts more than the name of a file"
@@ -61,7 +61,7 @@ def test_code_comments_and_other_brackets_are_no_links(text: str) -> None:
 
 
 @given(st.text(alphabet="[]|ab \n`\\", max_size=60))
-def test_every_link_found_stands_where_it_says(text: str) -> None:
+def test_every_link_found_is_where_it_states(text: str) -> None:
     lines = text.split("\n")
     for one in find_wikilinks(text):
         assert lines[one.line - 1][one.column - 1 :].startswith("[[") and one.target.strip() == one.target

@@ -25,18 +25,21 @@ def finding(ws: Workspace, entity: str, expires: str = "") -> str:
 
 @pytest.mark.requirement("C6")
 def test_it_is_found_by_nobody_when_it_expires_and_purged_thirty_days_later(repo: Checkout) -> None:
-    gone = finding(repo.workspace(), "a.py")
+    removed = finding(repo.workspace(), "a.py")
     ws = repo.workspace(now=NOW + 91 * DAY)
     assert list_records(ws, RecordFilter(("finding",))) == []
     assert apply_policies(ws, ONLY).changes == ()
     later = repo.workspace(now=NOW + 122 * DAY)
-    assert [(one.what, one.id) for one in preview(later, ONLY).changes] == [("purge", gone)]
+    assert [(one.what, one.id) for one in preview(later, ONLY).changes] == [("purge", removed)]
     assert len(list_records(later, RecordFilter(expired=True))) == 1, "looking purges nothing"
     apply_policies(later, ONLY)
     assert list_records(later, RecordFilter(expired=True, archived=True)) == []
     assert b"zebra" not in (repo.state / "kl.db").read_bytes().replace(b"\0", b"") or _free_pages_only(repo)
     assert apply_policies(later, ONLY).changes == ()
-    assert [(one.name, one.record) for one in list_events(later, gone)][-2:] == [("upkeep", gone), ("purged", gone)]
+    assert [(one.name, one.record) for one in list_events(later, removed)][-2:] == [
+        ("upkeep", removed),
+        ("purged", removed),
+    ]
 
 
 def _free_pages_only(repo: Checkout) -> bool:
@@ -54,7 +57,7 @@ def test_what_never_ends_and_what_was_refused_stays(repo: Checkout) -> None:
     assert preview(later, ONLY).changes == ()
 
 
-def test_a_thing_known_by_its_words_can_be_kept_again(repo: Checkout) -> None:
+def test_an_item_known_by_its_words_can_be_added_again(repo: Checkout) -> None:
     ws = repo.workspace()
     first = finding(ws, "a.py")
     delete_record(ws, get_record(ws, first))
@@ -80,8 +83,8 @@ def test_the_file_of_an_expired_memory_goes_too_and_only_with_a_person_looking(r
     raw = {"title": "x", "pattern": "Use x.", "authority": "agent", "status": "approved"}
     made = create_record(ws, ws.kinds["memory"], raw)
     assert made.path and (repo.root / made.path).is_file()
-    for days, gone in ((91, 0), (119, 0), (121, 1)):
-        assert len(preview(repo.workspace(now=NOW + days * DAY), ("expired files",)).changes) == gone, days
+    for days, removed in ((91, 0), (119, 0), (121, 1)):
+        assert len(preview(repo.workspace(now=NOW + days * DAY), ("expired files",)).changes) == removed, days
     later = repo.workspace(now=NOW + 121 * DAY)
     assert apply_policies(later, UNATTENDED).changes == () and (repo.root / made.path).is_file()
     apply_policies(later, ("expired files",))

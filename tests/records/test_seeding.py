@@ -23,8 +23,8 @@ def record(seed: Seed = SEED, **changes: str) -> Record:
     return Record("guide", "GUIDE-0001", {**values, **changes}, path=".kl/knowledge/guides/GUIDE-0001-usage.md")
 
 
-def what(there: list[Record], gone: tuple[str, ...] = (), seed: Seed = SEED, force: bool = False) -> str:
-    (step,) = plan_steps(KINDS, [seed], there, gone, force=force)
+def what(there: list[Record], removed: tuple[str, ...] = (), seed: Seed = SEED, force: bool = False) -> str:
+    (step,) = plan_steps(KINDS, [seed], there, removed, force=force)
     return step.what
 
 

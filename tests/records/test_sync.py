@@ -13,7 +13,7 @@ from kl_hooks.records.write import create_record, delete_record
 from kl_hooks.workspace import Workspace
 from tests.support import Checkout
 
-from .conftest import FILED, KEPT
+from .conftest import FILED, STORED
 
 TEXT = """---
 id: {id}
@@ -75,7 +75,7 @@ def test_a_change_within_the_same_moment_and_of_the_same_length_is_seen(repo: Ch
     assert get_record(ws, "RUL-0001").text("ruling") == "Tubs."
 
 
-def test_a_file_that_can_not_be_read_keeps_what_it_said_last_and_says_so(repo: Checkout, ws: Workspace) -> None:
+def test_a_file_that_can_not_be_read_keeps_what_it_reported_last_and_reports_it(repo: Checkout, ws: Workspace) -> None:
     path = author(repo)
     assert titles(ws) == ["Use tabs"]
     path.write_text("---\nid: RUL-0001\n<<<<<<< a\ntitle: x\n=======\ntitle: y\n>>>>>>> b\n---\n")
@@ -110,7 +110,7 @@ def test_two_files_of_one_id_are_both_named(repo: Checkout, ws: Workspace) -> No
     assert problem.path == f"{FOLDER}/RUL-0001.md"
 
 
-def test_links_are_there_while_the_file_says_them(repo: Checkout, ws: Workspace) -> None:
+def test_links_are_there_while_the_file_has_them(repo: Checkout, ws: Workspace) -> None:
     def governing() -> list[str]:
         sync(ws)
         with ws.store.reading("graph") as db:
@@ -124,7 +124,7 @@ def test_links_are_there_while_the_file_says_them(repo: Checkout, ws: Workspace)
 
 
 def test_rows_are_found_by_words_until_they_go(repo: Checkout, ws: Workspace) -> None:
-    made = create_record(ws, KEPT, {"title": "Umlauts", "pattern": "Names with umlauts need UTF-8."})
+    made = create_record(ws, STORED, {"title": "Umlauts", "pattern": "Names with umlauts need UTF-8."})
     assert [one.id for one in search_records(ws, ["umlauts"], RecordFilter(("lesson",)))] == [made.id]
     delete_record(ws, made)
     assert search_records(ws, ["umlauts"], RecordFilter(("lesson",))) == []
@@ -134,7 +134,7 @@ def test_rows_are_found_by_words_until_they_go(repo: Checkout, ws: Workspace) ->
 def test_other_worktrees_have_other_files_and_the_same_rows(repo: Checkout, ws: Workspace, tmp_path: Path) -> None:
     author(repo)
     repo.commit()
-    create_record(ws, KEPT, {"title": "Umlauts", "pattern": "Names with umlauts need UTF-8."})
+    create_record(ws, STORED, {"title": "Umlauts", "pattern": "Names with umlauts need UTF-8."})
     repo.git("worktree", "add", "-q", "-b", "other", str(tmp_path / "other"))
     (tmp_path / "other" / FOLDER / "RUL-0001.md").unlink()
     other = repo.workspace(folder=tmp_path / "other")
@@ -158,7 +158,7 @@ def test_files_that_nobody_can_read_are_a_problem_and_no_crash(repo: Checkout, w
     assert [one.message for one in sync(ws).problems] == ["is larger than 262144 bytes.", "this line is not UTF-8."]
 
 
-def test_who_asks_for_one_kind_takes_in_that_kind_alone(repo: Checkout, ws: Workspace) -> None:
+def test_who_asks_for_one_kind_imports_that_kind_alone(repo: Checkout, ws: Workspace) -> None:
     author(repo)
     assert list_records(ws, RecordFilter(("lesson",))) == []
     assert list_records(ws, RecordFilter(("ruling",))), "the first look takes in everything"

@@ -17,7 +17,7 @@ from kl_hooks.records.write import apply_verb, change_record, create_record, cre
 from kl_hooks.workspace import Workspace
 from tests.support import NOW, Checkout
 
-from .conftest import FILED, KEPT
+from .conftest import FILED, STORED
 
 RULING = {"title": "Use tabs", "ruling": "Tabs."}
 LESSON = {"title": "Umlauts", "pattern": "Names with umlauts need UTF-8."}
@@ -69,7 +69,7 @@ def test_writers_side_by_side_get_numbers_of_their_own(repo: Checkout) -> None:
     assert sorted(made) == [f"RUL-{n:04}" for n in range(1, 21)]
 
 
-def test_everything_wrong_is_said_and_nothing_is_written(repo: Checkout, ws: Workspace) -> None:
+def test_everything_wrong_is_reported_and_nothing_is_written(repo: Checkout, ws: Workspace) -> None:
     with pytest.raises(Problems) as caught:
         create_record(ws, FILED, {"titel": "x", "governs": ["../out"], "expires": "soon"})
     assert sorted(one.message for one in caught.value.problems) == [
@@ -93,13 +93,13 @@ def test_a_folder_that_can_not_be_written_leaves_nothing_behind(repo: Checkout, 
 def test_secrets_are_never_written(repo: Checkout, ws: Workspace) -> None:
     secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
     made = create_record(ws, FILED, {"title": "Key", "ruling": f"Use {secret}."})
-    create_record(ws, KEPT, {"title": "Key", "pattern": f"Use {secret}."})
+    create_record(ws, STORED, {"title": "Key", "pattern": f"Use {secret}."})
     assert secret not in (repo.root / made.path).read_text()
     assert all(secret.encode() not in path.read_bytes() for path in repo.state.rglob("*") if path.is_file())
 
 
 def test_a_row_becomes_a_file_and_a_row_again(repo: Checkout, ws: Workspace) -> None:
-    made = create_record(ws, KEPT, {**LESSON, "authority": "agent"})
+    made = create_record(ws, STORED, {**LESSON, "authority": "agent"})
     assert (made.path, made.text("expires")[:10]) == ("", iso(NOW + 90 * 86_400_000_000)[:10])
     filed = apply_verb(ws, made.id, "approve")
     assert filed.path == f".kl/knowledge/lessons/{made.id}-umlauts.md"
@@ -115,14 +115,14 @@ def test_a_row_becomes_a_file_and_a_row_again(repo: Checkout, ws: Workspace) -> 
 
 
 def test_the_same_lesson_is_the_same_record_in_every_clone(ws: Workspace) -> None:
-    made = create_record(ws, KEPT, LESSON)
+    made = create_record(ws, STORED, LESSON)
     with pytest.raises(UsageProblem, match="is there already"):
-        create_record(ws, KEPT, {"title": "Other", "pattern": "  names with UMLAUTS need utf-8. "})
+        create_record(ws, STORED, {"title": "Other", "pattern": "  names with UMLAUTS need utf-8. "})
     delete_record(ws, made)
-    assert create_record(ws, KEPT, LESSON).id == made.id, "it is the same thing again"
+    assert create_record(ws, STORED, LESSON).id == made.id, "it is the same thing again"
 
 
-def test_a_change_by_hand_between_two_changes_of_ours_is_kept(repo: Checkout, ws: Workspace) -> None:
+def test_a_change_by_hand_between_two_changes_of_ours_stays(repo: Checkout, ws: Workspace) -> None:
     made = create_record(ws, FILED, RULING)
     path = repo.root / made.path
     path.write_text(
@@ -138,7 +138,7 @@ def test_a_change_by_hand_between_two_changes_of_ours_is_kept(repo: Checkout, ws
     assert path.read_text() == "broken"
 
 
-def test_a_successor_is_said_on_both_sides(ws: Workspace) -> None:
+def test_a_successor_is_reported_on_both_sides(ws: Workspace) -> None:
     accepted = {**RULING, "status": "accepted"}
     one, two, three = (create_record(ws, FILED, accepted).id for _ in range(3))
     supersede(ws, one, two)
@@ -172,8 +172,8 @@ def test_history_of_a_file_is_git_s(repo: Checkout, ws: Workspace) -> None:
     assert [one.how for one in past_versions(ws, get_record(ws, made.id))] == ["rule otherwise", "rule it"]
 
 
-def test_two_changes_of_one_row_that_were_begun_together_are_both_kept(ws: Workspace) -> None:
-    made = create_record(ws, KEPT, LESSON)
+def test_two_changes_of_one_row_that_were_begun_together_are_both_stored(ws: Workspace) -> None:
+    made = create_record(ws, STORED, LESSON)
     seen = get_record(ws, made.id)
     change_record(ws, seen, {"tags": ["names"]})
     change_record(ws, seen, {"reason": "measured"})
@@ -182,7 +182,7 @@ def test_two_changes_of_one_row_that_were_begun_together_are_both_kept(ws: Works
 
 
 def test_a_row_that_became_a_file_meanwhile_is_not_written_over(ws: Workspace) -> None:
-    made = create_record(ws, KEPT, LESSON)
+    made = create_record(ws, STORED, LESSON)
     seen = get_record(ws, made.id)
     apply_verb(ws, made.id, "approve")
     with pytest.raises(UsageProblem, match="somebody else"):
@@ -195,7 +195,7 @@ class Killed(BaseException):
 
 
 def test_a_file_is_there_until_its_row_is_sure(repo: Checkout, ws: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
-    made = create_record(ws, KEPT, LESSON)
+    made = create_record(ws, STORED, LESSON)
     filed = apply_verb(ws, made.id, "approve")
     there: list[bool] = []
 
@@ -219,7 +219,7 @@ def test_a_file_is_there_until_its_row_is_sure(repo: Checkout, ws: Workspace, mo
 def test_what_was_killed_between_file_and_row_is_one_record(
     repo: Checkout, ws: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made = create_record(ws, KEPT, LESSON)
+    made = create_record(ws, STORED, LESSON)
     with monkeypatch.context() as patch:
         patch.setattr(FileChanges, "__exit__", lambda self, *found: None)
         patch.setattr("kl_hooks.records.write.write_row", lambda *given: (_ for _ in ()).throw(Killed))

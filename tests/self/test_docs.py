@@ -28,7 +28,7 @@ def test_the_page_is_what_the_program_prints(path: Path) -> None:
     assert path.read_text(encoding="utf-8") == PAGES[path], "run: make docs"
 
 
-def test_no_page_is_left_of_a_command_that_is_gone() -> None:
+def test_no_page_is_left_of_a_command_that_was_removed() -> None:
     assert set((ROOT / "docs" / "commands").glob("*.md")) <= set(PAGES)
 
 

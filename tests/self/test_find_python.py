@@ -25,8 +25,8 @@ exec(sys.argv[2], {{"__builtins__": {{**vars(builtins), "__import__": find}}}})
 def interpreter(path: Path, *version: int, level: str = "final", implementation: str = "cpython") -> Path:
     """A program that answers `-c CODE` as an interpreter of this version."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    told = (*version, level, 0)
-    path.write_text(REPORTS.format(python=sys.executable, version=told, implementation=implementation))
+    reported = (*version, level, 0)
+    path.write_text(REPORTS.format(python=sys.executable, version=reported, implementation=implementation))
     path.chmod(0o755)
     return path
 

@@ -13,7 +13,7 @@ def test_every_hookspec_has_a_built_in_implementer() -> None:
     assert [name for name in names if not getattr(made.hook, name).get_hookimpls()] == []
 
 
-def test_built_in_doors_are_strings_and_plugins_imports_none_of_them() -> None:
+def test_built_in_entry_points_are_strings_and_plugins_imports_none_of_them() -> None:
     import subprocess
     import sys
 

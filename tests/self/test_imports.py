@@ -76,8 +76,8 @@ def test_nothing_heavy_is_imported(shop: Checkout, command: tuple[str, ...]) -> 
     shop.git("add", "-A")
     found = modules_of(shop, *command)
     assert sorted({name.partition(".")[0] for name in found} & HEAVY) == []
-    doors = {"kl_hooks.context", "kl_hooks.context.plugin"}
-    assert not {name for name in found - doors if name.startswith("kl_hooks.context")}
+    entry_points = {"kl_hooks.context", "kl_hooks.context.plugin"}
+    assert not {name for name in found - entry_points if name.startswith("kl_hooks.context")}
 
 
 @pytest.mark.parametrize("source", ["--staged", "--format=text"])

@@ -1,5 +1,5 @@
 """What every Database must do, whatever it is made of. A class of tests for each kind derives from `DatabaseContract`
-and says how one is opened; the tests know nothing but the protocol.
+and states how one is opened; the tests know nothing but the protocol.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ TWO = "-- a remark;\nALTER TABLE thing ADD COLUMN more TEXT;\nINSERT INTO thing 
 BROKEN = "CREATE TABLE half (id TEXT);\nINSERT INTO missing_table VALUES (1);\n"
 
 
-def schema(*steps: str, room: str = "room", database: str = "kl") -> Schema:
-    """A room's tables."""
-    return Schema(room, database, steps)
+def schema(*steps: str, owner: str = "room", database: str = "kl") -> Schema:
+    """A package's tables."""
+    return Schema(owner, database, steps)
 
 
 class DatabaseContract:
@@ -47,7 +47,7 @@ class DatabaseContract:
             db.execute("CREATE TABLE t (id TEXT PRIMARY KEY, n BIGINT, b BYTEA)".replace("BYTEA", "BLOB"))
             yield db
 
-    def test_rows_come_back_as_they_went_in(self, db: Database) -> None:
+    def test_rows_come_back_as_they_were_stored(self, db: Database) -> None:
         rows = [("a\0b ä \U0001f600", 2**63 - 1, b"\0\xff"), ("", -(2**63), b""), ("null", None, None)]
         db.many("INSERT INTO t VALUES (?, ?, ?)", iter(rows))
         assert sorted(db.rows("SELECT id, n, b FROM t")) == sorted(rows)
@@ -134,14 +134,14 @@ class DatabaseContract:
             assert migrate(db, [schema(ONE)], place, None) == 1
             assert steps_taken(db) == {"room": 1}
             assert not _has_all_steps(db, [schema(ONE, TWO)])
-            assert migrate(db, [schema(ONE, TWO), schema(room="empty")], place, None) == 1
+            assert migrate(db, [schema(ONE, TWO), schema(owner="empty")], place, None) == 1
             assert migrate(db, [schema(ONE, TWO)], place, None) == 0
             assert _has_all_steps(db, [schema(ONE, TWO)])
             assert db.rows("SELECT id, n, more FROM thing") == [("of step 2", 2, None)]
 
-    def test_rooms_are_independent(self, opener: Opener, place: Any) -> None:
+    def test_packages_are_independent(self, opener: Opener, place: Any) -> None:
         with closing(opener(True)) as db:
-            other = schema("CREATE TABLE other (id TEXT);", room="another")
+            other = schema("CREATE TABLE other (id TEXT);", owner="another")
             migrate(db, [schema(ONE)], place, None)
             assert migrate(db, [other, schema(ONE)], place, None) == 1
             assert steps_taken(db) == {"another": 1, "room": 1}
@@ -156,7 +156,7 @@ class DatabaseContract:
     def test_newer_steps_are_refused_before_anything_is_written(self, opener: Opener, place: Any) -> None:
         with closing(opener(True)) as db:
             migrate(db, [schema(ONE, TWO)], place, None)
-            newer = [schema(ONE), schema("CREATE TABLE other (id TEXT);", room="another")]
+            newer = [schema(ONE), schema("CREATE TABLE other (id TEXT);", owner="another")]
             with pytest.raises(StoreNewer, match=r"made by a newer kl \(room step 2; this one knows 1\).*Upgrade"):
                 migrate(db, newer, place, None)
             with pytest.raises(StoreNewer):

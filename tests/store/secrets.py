@@ -13,7 +13,7 @@ UPPER = string.ascii_uppercase + "234567"
 HEX = "0123456789abcdef"
 
 Made = tuple[str, str]
-"""A text, and the secret in it that must be gone."""
+"""A text, and the secret in it that must be removed."""
 
 
 def _word(r: random.Random, alphabet: str, length: int) -> str:

@@ -331,7 +331,7 @@ def test_a_place_that_can_not_be_made_is_a_miss(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("value", ["text", 5, None, Bomb(Path("/nowhere"))])
-def test_only_bytes_are_kept(cache: Cache, value: Any) -> None:
+def test_only_bytes_are_stored(cache: Cache, value: Any) -> None:
     cache.set("k", value, ttl=None)
     assert cache.get("k") is None
     with pytest.raises(OSError, match="refused"):

@@ -1,4 +1,4 @@
-"""The store lock: one holder, never a stale one, and whoever waits in vain is told for whom.
+"""The store lock: one holder, never a stale one, and whoever waits in vain learns for whom.
 
 The lock on a folder: one at a time, nothing left behind, and no way to wait for ever.
 """
@@ -45,16 +45,16 @@ with store_lock(Path(sys.argv[1]), wait=5, what="taking in captures"):
         process.stdout.close()
 
 
-def test_who_waits_in_vain_is_told_for_whom(tmp_path: Path) -> None:
+def test_who_waits_in_vain_learns_for_whom(tmp_path: Path) -> None:
     path = tmp_path / "store.lock"
     with _holder(path) as holder:
         started = time.monotonic()
-        with pytest.raises(StoreBusy) as told, store_lock(path, wait=0.2, what="kl"):
+        with pytest.raises(StoreBusy) as reported, store_lock(path, wait=0.2, what="kl"):
             pass
         assert 0.2 <= time.monotonic() - started < 5
-    assert f"pid {holder.pid} (taking in captures)" in str(told.value)
-    assert str(told.value).startswith(str(path))
-    assert "kl doctor" in str(told.value)
+    assert f"pid {holder.pid} (taking in captures)" in str(reported.value)
+    assert str(reported.value).startswith(str(path))
+    assert "kl doctor" in str(reported.value)
 
 
 def test_a_killed_holder_leaves_no_lock(tmp_path: Path) -> None:
@@ -159,7 +159,7 @@ def test_one_at_a_time_and_free_afterwards(tmp_path: Path) -> None:
         assert list(tmp_path.iterdir()) == []
 
 
-def test_a_failure_inside_lets_go(tmp_path: Path) -> None:
+def test_a_failure_inside_releases_it(tmp_path: Path) -> None:
     with pytest.raises(KeyError), folder_lock(tmp_path):
         raise KeyError
     with folder_lock(tmp_path, 0):

@@ -45,5 +45,5 @@ def test_a_store_of_the_previous_release_is_brought_up_to_date(repo: Checkout) -
     with older.writing():
         pass
     with ws.store.writing() as db:
-        rooms = {room for (room,) in db.rows("SELECT DISTINCT room FROM schema_step")}
-    assert rooms == {one.owner for one in ws.store.schemas() if one.database == "kl"}
+        packages = {space for (space,) in db.rows("SELECT DISTINCT room FROM schema_step")}
+    assert packages == {one.owner for one in ws.store.schemas() if one.database == "kl"}

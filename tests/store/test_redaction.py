@@ -1,6 +1,6 @@
 """Redaction: what it finds, what it leaves alone, and that its time grows with the text and no faster.
 
-Words that are secrets by themselves: what is known to be none is not looked at again, and nothing is missed.
+Words that are secrets by themselves: what is recorded to be none is not looked at again, and nothing is missed.
 """
 
 from __future__ import annotations
@@ -255,7 +255,7 @@ def test_it_works_where_the_environment_is_empty() -> None:
     assert done.stdout == "password=[redacted:assignment]\n"
 
 
-def test_the_folder_that_a_shell_stands_in_is_no_password() -> None:
+def test_the_folder_that_a_shell_is_in_is_no_password() -> None:
     folders = {"PWD": "/home/ada/shop", "OLDPWD": "/home/ada/other", "DB_PWD": "Tr0ub4dor-and-3"}
     try:
         configure_redaction(environ=folders)
@@ -273,7 +273,7 @@ PARTS = [
 
 @given(st.lists(st.sampled_from(PARTS), max_size=8).map("".join) | st.text(max_size=40))
 def test_what_hides_no_name_is_not_searched_and_loses_nothing(text: str) -> None:
-    """Redaction looks at assignments only where a word of theirs stands at all."""
+    """Redaction looks at assignments only where a word of theirs is at all."""
     from kl_hooks.store.redaction import _hide_assignments
 
     assert module._assignments(text) == _hide_assignments(text)
@@ -353,7 +353,7 @@ NAMES = {
 }  # fmt: skip
 
 
-def test_names_that_say_secret() -> None:
+def test_names_that_contain_secret() -> None:
     assert {name: redaction._is_secret_name(name) for name in NAMES} == NAMES
     passwords = {"DB_PASS": True, "pwd": True, "secret": True, "passwords": False, "secrets": False, "token": False}
     assert {name: redaction._is_password(name) for name in passwords} == passwords

@@ -1,4 +1,4 @@
-"""Many values are asked about some after some, none left out and none twice."""
+"""Many values are asked about some after some, none omitted and none twice."""
 
 from __future__ import annotations
 

@@ -75,7 +75,7 @@ def test_it_is_busy_while_its_writer_lives_and_ends_with_an_end_record(tmp_path:
     assert read_spool(writer.path) == SpoolContent([{"t": "open"}, {"t": "end"}], ended=True)
 
 
-def test_a_writer_can_tell_at_the_end_whether_its_file_still_holds_what_was_written(tmp_path: Path) -> None:
+def test_a_writer_can_know_at_the_end_whether_its_file_still_holds_what_was_written(tmp_path: Path) -> None:
     with SpoolWriter.create(tmp_path, "run") as writer:
         writer.record({"run": "abc"})
         writer.record({"t": "end"})
@@ -203,7 +203,7 @@ def test_only_regular_files_of_ours_are_read(tmp_path: Path) -> None:
 
 
 def test_a_full_disk_breaks_the_writer_once_and_for_all(tmp_path: Path) -> None:
-    """The kernel takes part of a line and no more: the tail is torn, the writer says so and never goes on there."""
+    """The kernel takes part of a line and no more: the tail is torn, the writer reports it and never goes on there."""
     code = """
 import resource, signal, sys
 from pathlib import Path
@@ -413,11 +413,11 @@ for run in range(5):
 
 def test_what_a_killed_writer_never_named_goes_after_an_hour(tmp_path: Path) -> None:
     left, young = tmp_path / ".old.jsonl.new", tmp_path / ".young.jsonl.new"
-    kept = [tmp_path / name for name in ("run.jsonl", "commits", ".hidden")]
-    for path in (left, young, *kept):
+    stored = [tmp_path / name for name in ("run.jsonl", "commits", ".hidden")]
+    for path in (left, young, *stored):
         path.write_text("x", encoding="utf-8")
         os.utime(path, (1000.0, 1000.0))
     os.utime(young, (4000.0, 4000.0))
     assert spool.remove_nameless_spools(tmp_path, 1000.0 + spool._NAMELESS_SECONDS + 1) == 1
-    assert sorted(tmp_path.iterdir()) == sorted([young, *kept])
+    assert sorted(tmp_path.iterdir()) == sorted([young, *stored])
     assert spool.remove_nameless_spools(tmp_path / "nowhere", 1e12) == 0

@@ -190,16 +190,16 @@ HARMS = {
 def test_what_is_not_ours_is_refused_and_left_as_it_is(path: Path, harm: Callable[[Path], None], write: bool) -> None:
     harm(path)
     before = {p.name: None if p.is_dir() else p.read_bytes() for p in path.parent.iterdir()}
-    with pytest.raises(StoreDamaged) as told:
+    with pytest.raises(StoreDamaged) as reported:
         open_sqlite(path, write=write).close()
-    assert HARMS[harm] in str(told.value)
-    assert str(path.parent) in told.value.place
-    assert "mv " in told.value.hint
-    assert "kl doctor" in told.value.hint
+    assert HARMS[harm] in str(reported.value)
+    assert str(path.parent) in reported.value.place
+    assert "mv " in reported.value.hint
+    assert "kl doctor" in reported.value.hint
     assert {p.name: None if p.is_dir() else p.read_bytes() for p in path.parent.iterdir()} == before
 
 
-def test_damage_within_is_told_when_it_is_met(path: Path) -> None:
+def test_damage_within_is_reported_when_it_is_met(path: Path) -> None:
     with closing(open_sqlite(path, write=True)) as db, db.transaction():
         db.many("INSERT INTO thing (id, n) VALUES (?, 1)", [(f"{n:0100}",) for n in range(2000)])
     _zeroed(path)
@@ -316,22 +316,22 @@ def test_a_folder_that_may_not_be_entered_is_not_taken_for_an_empty_one(public: 
     assert out == f"EnvironmentProblem {public}: may not be read by you. See: kl doctor\n"
 
 
-def test_a_file_without_rights_is_told_as_that(public: Path) -> None:
+def test_a_file_without_rights_is_reported_as_that(public: Path) -> None:
     _give_away(public, 0o755)
     public.chmod(0)
     out = _as_nobody(public, "open_sqlite(path, write=False)")
     assert out == f"EnvironmentProblem {public}: may not be read by you. See: kl doctor\n"
 
 
-def test_somebody_who_holds_it_makes_us_wait_and_then_say_so(path: Path) -> None:
+def test_somebody_who_holds_it_makes_us_wait_and_then_report_it(path: Path) -> None:
     with closing(sqlite3.connect(path, isolation_level=None)) as holder:
         holder.execute("BEGIN EXCLUSIVE")
         for write in (True, False):
             started = time.monotonic()
-            with pytest.raises(StoreBusy, match="another process is using it") as told:
+            with pytest.raises(StoreBusy, match="another process is using it") as reported:
                 open_sqlite(path, write=write, busy_ms=200)
             assert 0.1 < time.monotonic() - started < 20
-            assert not isinstance(told.value, StoreDamaged)
+            assert not isinstance(reported.value, StoreDamaged)
         holder.execute("ROLLBACK")
     open_sqlite(path, write=True).close()
 
@@ -352,11 +352,11 @@ def test_a_table_that_no_step_made_is_refused(path: Path) -> None:
         db.execute("CREATE TABLE planted (x)")
         with pytest.raises(StoreDamaged, match="table that kl never made: planted"):
             _refuse_unexpected(db, [schema(ONE)], path)
-        _refuse_unexpected(db, [], path)  # the room that may have made it is not known today
+        _refuse_unexpected(db, [], path)  # the package that may have made it is not known today
 
 
 @pytest.mark.parametrize("moved", ["deleted", "replaced"])
-def test_nothing_is_acknowledged_into_a_file_that_is_gone(path: Path, moved: str) -> None:
+def test_nothing_is_acknowledged_into_a_file_that_was_removed(path: Path, moved: str) -> None:
     shutil.copy(path, path.with_name("copy"))
     with closing(open_sqlite(path, write=True)) as db:
 
@@ -372,7 +372,7 @@ def test_nothing_is_acknowledged_into_a_file_that_is_gone(path: Path, moved: str
             write()
 
 
-def test_a_full_disk_is_told_and_leaves_the_database_whole(path: Path) -> None:
+def test_a_full_disk_is_reported_and_leaves_the_database_whole(path: Path) -> None:
     code = f"""
 import resource, signal, sys
 from contextlib import closing
@@ -405,7 +405,7 @@ def test_paths_with_signs_of_an_address_are_paths(tmp_path: Path) -> None:
     assert [p.name for p in tmp_path.iterdir()] == ["a?b#c%41 d"]
 
 
-def test_a_backup_is_made_before_the_first_step_and_two_are_kept(path: Path) -> None:
+def test_a_backup_is_made_before_the_first_step_and_two_are_retained(path: Path) -> None:
     backup = path.parent / "backup"
     steps = [ONE, TWO]
     with closing(open_sqlite(path, write=True)) as db:
@@ -420,7 +420,7 @@ def test_a_backup_is_made_before_the_first_step_and_two_are_kept(path: Path) -> 
         assert db.rows("SELECT id FROM thing ORDER BY id") == [("a",), ("of step 2",)]
 
 
-def test_without_room_for_a_backup_nothing_is_changed(path: Path) -> None:
+def test_without_space_for_a_backup_nothing_is_changed(path: Path) -> None:
     (path.parent / "backup").write_text("in the way")
     with closing(open_sqlite(path, write=True)) as db:
         with pytest.raises(OSError):

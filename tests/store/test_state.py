@@ -139,7 +139,7 @@ def test_many_at_once_make_one(tmp_path: Path) -> None:
         assert list(state.directory.parent.iterdir()) == [state.directory]
 
 
-def test_a_spool_that_came_first_gets_its_explanation_later(tmp_path: Path) -> None:
+def test_a_spool_that_was_first_gets_its_explanation_later(tmp_path: Path) -> None:
     state = _git(tmp_path)
     state.spool.mkdir(parents=True)
     state.directory.chmod(0o755)
@@ -148,7 +148,7 @@ def test_a_spool_that_came_first_gets_its_explanation_later(tmp_path: Path) -> N
     assert state.directory.stat().st_mode & 0o777 == 0o700
 
 
-def test_a_folder_that_holds_other_things_is_not_marked_or_closed(tmp_path: Path) -> None:
+def test_a_folder_that_holds_other_items_is_not_marked_or_closed(tmp_path: Path) -> None:
     place = tmp_path / "place"
     place.mkdir(mode=0o755)
     (place / "thesis.txt").write_text("mine")
@@ -157,7 +157,7 @@ def test_a_folder_that_holds_other_things_is_not_marked_or_closed(tmp_path: Path
     assert place.stat().st_mode & 0o777 == 0o755
 
 
-def test_a_file_or_a_dead_link_in_its_place_is_said(tmp_path: Path) -> None:
+def test_a_file_or_a_dead_link_in_its_place_is_reported(tmp_path: Path) -> None:
     state = _git(tmp_path)
     state.directory.write_text("")
     with pytest.raises(EnvironmentProblem, match=r"is not a folder\. Move it away"):
@@ -169,7 +169,7 @@ def test_a_file_or_a_dead_link_in_its_place_is_said(tmp_path: Path) -> None:
     assert not (tmp_path / "nowhere").exists()
 
 
-def test_a_file_that_somebody_named_as_the_state_directory_says_who_names_it(tmp_path: Path) -> None:
+def test_a_file_that_somebody_named_as_the_state_directory_states_who_names_it(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     state = locate_state(tmp_path, tmp_path / ".git", None, str(tmp_path / "file"), {})
     with pytest.raises(EnvironmentProblem, match=r"is not a folder\. KL_STATE, or git config kl\.state, names it"):

@@ -1,4 +1,4 @@
-"""The store as the rooms use it: what looking and writing do where all is well, and where it is not."""
+"""The store as the packages use it: what looking and writing do where all is well, and where it is not."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def state(tmp_path: Path) -> State:
 
 
 def _store(state: State, *steps: str, graph: tuple[str, ...] = (DERIVED,), wait: str = "0.3") -> Store:
-    schemas: list[Schema] = [schema(*(steps or (ONE,))), schema(*graph, room="code", database="graph")]
+    schemas: list[Schema] = [schema(*(steps or (ONE,))), schema(*graph, owner="code", database="graph")]
     return Store(state, lambda: schemas, {"KL_LOCK_WAIT": wait})
 
 
@@ -88,7 +88,7 @@ def test_an_empty_file_is_as_none(store: Store, state: State) -> None:
         assert db.rows("SELECT * FROM thing") == []
 
 
-def test_a_held_lock_is_told_and_does_not_stop_readers(store: Store, state: State) -> None:
+def test_a_busy_lock_is_reported_and_does_not_stop_readers(store: Store, state: State) -> None:
     with store_lock(state.lock, wait=0, what="kl sync"):
         started = time.monotonic()
         with pytest.raises(StoreBusy, match="kl sync"), store.writing():
@@ -112,7 +112,7 @@ def test_a_busy_lock_is_waited_for_once(store: Store, state: State) -> None:
         pass
 
 
-def test_a_fault_inside_lets_go_and_is_passed_on_as_it_is(store: Store) -> None:
+def test_an_error_inside_releases_the_lock_and_is_passed_on_as_it_is(store: Store) -> None:
     for fault in (OSError(5, "mine"), KeyError("mine"), StoreDamaged("mine")):
         with pytest.raises(type(fault), match="mine"), store.writing() as db, db.transaction():
             db.execute("INSERT INTO thing (id) VALUES ('lost')")
@@ -136,7 +136,7 @@ def _link(path: Path) -> None:
 
 
 @pytest.mark.parametrize("harm", [_garbage, _torn, _link])
-def test_damaged_evidence_is_told_and_kept(store: Store, state: State, harm: Callable[[Path], None]) -> None:
+def test_damaged_evidence_is_reported_and_stays(store: Store, state: State, harm: Callable[[Path], None]) -> None:
     harm(state.database)
     before = state.database.read_bytes()
     for use in (store.writing, store.reading):
@@ -225,7 +225,7 @@ def _without_a_word(path: Path) -> None:
     ("harm", "reason"),
     [(_without_a_table, "has lost the table thing."), (_without_a_word, "holds the table thing, but not the word")],
 )
-def test_tables_that_do_not_fit_what_is_said_of_them_are_damage(
+def test_tables_that_do_not_fit_what_is_reported_of_them_are_damage(
     store: Store, state: State, harm: Callable[[Path], None], reason: str
 ) -> None:
     harm(state.database)
@@ -362,7 +362,7 @@ for kill in range(60):
 
 @pytest.mark.slow
 def test_losing_the_race_is_never_taken_for_damage(state: State, writer: str) -> None:
-    """Writers, killed ones among them, while others read without a pause: only `busy` may be said."""
+    """Writers, killed ones among them, while others read without a pause: only `busy` may be reported."""
     write = writer + "turn = 0\nwhile True:\n    write(f'{os.getpid()}-{turn}', 30)\n    turn += 1\n"
     processes = [subprocess.Popen([sys.executable, "-c", write]) for _ in range(3)]
     store = _store(state, "CREATE TABLE thing (id TEXT PRIMARY KEY, n BIGINT);", wait="20")

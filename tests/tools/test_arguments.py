@@ -1,4 +1,4 @@
-"""What agents give, held against schemas: everything wrong at once, and never a fault of ours."""
+"""What agents give, compared with schemas: everything wrong at once, and never an internal error."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ def test_defaults_other_names_and_single_texts() -> None:
     }  # fmt: skip
 
 
-def test_everything_wrong_is_said_at_once() -> None:
+def test_everything_wrong_is_reported_at_once() -> None:
     with pytest.raises(UsageProblem) as problem:
         checked_arguments(TOOL, {"statsu": "a", "limit": 99, "all": 1, "tags": [1], "status": "c", "map": {"a": 1}})
-    said = problem.value.reason
+    printed = problem.value.reason
     for part in (
         '"statsu" is no argument. Did you mean "status"?', '"limit" must be a whole number from 1 to 9.',
         '"all" must be true or false.', '"tags" must be a list of texts.', '"status" must be one of: a, b.',
         '"map" must be an object of texts.', '"id" is missing.',
     ):  # fmt: skip
-        assert part in said
+        assert part in printed
     assert problem.value.hint == "It takes: id, status, limit, all, tags, map."
 
 

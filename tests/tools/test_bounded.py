@@ -1,4 +1,4 @@
-"""Answers fit, whatever they hold; what was left out is said; what fits is unchanged."""
+"""Answers fit, whatever they hold; what was omitted is reported; what fits is unchanged."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ def test_a_text_is_measured_as_it_is_written(text: str, most: int) -> None:
 def test_signs_that_take_twelve_characters_each_are_cut_too() -> None:
     made = bounded({"text": "\U0001d54b" * 5000, "total": 1})
     assert made["total"] == 1
-    kept = made["text"].partition(" … (")[0]
-    assert made["text"] == f"{kept} … ({5000 - len(kept)} more characters)"
+    stored = made["text"].partition(" … (")[0]
+    assert made["text"] == f"{stored} … ({5000 - len(stored)} more characters)"
     assert MOST_CHARACTERS * 0.9 < len(json.dumps(made)) <= MOST_CHARACTERS
 
 
-def test_lists_end_early_and_say_so() -> None:
+def test_lists_end_early_and_report_it() -> None:
     rows = [{"id": f"ADR-{n:04}", "title": "x" * 100} for n in range(1000)]
     made = bounded({"records": rows, "total": 1000})
     assert made["total"] == 1000
@@ -48,7 +48,7 @@ def test_lists_end_early_and_say_so() -> None:
     assert MOST_CHARACTERS * 0.9 < len(json.dumps(made)) <= MOST_CHARACTERS
 
 
-def test_long_texts_are_cut_and_say_so() -> None:
+def test_long_texts_are_cut_and_report_it() -> None:
     made = bounded({"text": "y" * 10_000, "many": {str(n): n for n in range(9)}})
     assert made["text"].endswith(f" … ({10_000 - LONGEST_TEXT} more characters)")
     assert made["many"] == {str(n): n for n in range(9)}

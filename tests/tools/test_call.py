@@ -1,4 +1,4 @@
-"""Every tool through its door: answers have one shape, writes are asked for, nobody approves anything here."""
+"""Every tool through its entry point: answers have one shape, writes are asked for, nobody approves anything here."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.support import Checkout
 SOURCE = (
     "class Basket:\n    def add(self, line):\n        return line\n\n\ndef feed(basket):\n    return Basket().add(1)\n"
 )
-SAID = {"title": "Feed bytes", "context": "Names.", "decision": "Feed bytes.", "governs": ["src/a.py"]}
+PRINTED = {"title": "Feed bytes", "context": "Names.", "decision": "Feed bytes.", "governs": ["src/a.py"]}
 
 
 @pytest.fixture
@@ -67,7 +67,7 @@ def test_every_schema_is_valid_json_schema(ws: Workspace) -> None:
 
 
 def test_writing_has_to_be_allowed(ws: Workspace) -> None:
-    assert "--allow-write" in refused(ws, "decision_create", write=False, **SAID)
+    assert "--allow-write" in refused(ws, "decision_create", write=False, **PRINTED)
     assert ask(ws, "decision_list")["total"] == 0
     writing = {name for name, tool in catalogue(ws).items() if tool.writes}
     reading = ("_search", "_read", "_list", "_refs", "_callers", "_dependents", "_inject")
@@ -76,10 +76,10 @@ def test_writing_has_to_be_allowed(ws: Workspace) -> None:
 
 @pytest.mark.requirement("A23")
 def test_a_decision_made_here_is_an_agent_s_proposal(ws: Workspace) -> None:
-    made = ask(ws, "decision_create", True, **SAID)
+    made = ask(ws, "decision_create", True, **PRINTED)
     assert (made["status"], made["authority"]) == ("proposed", "agent")
-    assert "no argument" in refused(ws, "decision_create", **SAID, status="accepted")
-    assert "no argument" in refused(ws, "decision_create", **SAID, authority="human")
+    assert "no argument" in refused(ws, "decision_create", **PRINTED, status="accepted")
+    assert "no argument" in refused(ws, "decision_create", **PRINTED, authority="human")
     assert "no tool" in refused(ws, "decision_accept", id=made["id"])
     assert ask(ws, "decision_read", id="adr-0001")["fields"]["decision"] == "Feed bytes."
     found = ask(ws, "decision_search", query="bytes", status="proposed")
@@ -88,19 +88,19 @@ def test_a_decision_made_here_is_an_agent_s_proposal(ws: Workspace) -> None:
 
 
 @pytest.mark.requirement("A21", "A23")
-def test_what_is_missing_in_a_decision_is_said(ws: Workspace) -> None:
-    said = refused(ws, "decision_create", title="x")
-    assert '"context" is missing.' in said
-    assert '"decision" is missing.' in said
+def test_what_is_missing_in_a_decision_is_reported(ws: Workspace) -> None:
+    printed = refused(ws, "decision_create", title="x")
+    assert '"context" is missing.' in printed
+    assert '"decision" is missing.' in printed
 
 
 @pytest.mark.requirement("A23")
 def test_only_an_accepted_decision_takes_the_place_of_one_that_holds(ws: Workspace) -> None:
-    old = create_record(ws, ws.kinds["decision"], {**SAID, "status": "accepted"})
-    new = ask(ws, "decision_create", True, **SAID | {"title": "Feed text"})["id"]
+    old = create_record(ws, ws.kinds["decision"], {**PRINTED, "status": "accepted"})
+    new = ask(ws, "decision_create", True, **PRINTED | {"title": "Feed text"})["id"]
     assert "a person accepts it" in refused(ws, "decision_supersede", id=old.id, new_id=new).lower()
     asked = ask(ws, "decision_update", True, id=old.id, decision="Never.")
-    assert (asked["fields"]["decision"], asked["proposal"] > 0) == (SAID["decision"], True)
+    assert (asked["fields"]["decision"], asked["proposal"] > 0) == (PRINTED["decision"], True)
     assert "no tool" in refused(ws, "decision_deprecate", id=old.id)
     apply_verb(ws, new, "accept")
     both = ask(ws, "decision_supersede", True, id=old.id, new_id=new)
@@ -146,20 +146,20 @@ def test_objectives_and_their_tasks(ws: Workspace) -> None:
 
 
 @pytest.mark.requirement("C10", "C11", "C12", "C13")
-def test_memory_is_told_found_listed_given_and_taken_away(ws: Workspace) -> None:
-    told = ask(ws, "memory_create", True, content='Use "LC_ALL" - always: C.UTF-8*', tags=["locale"], ttl_days=7)
-    assert (told["status"], told["authority"], told["done"]) == ("candidate", "agent", "new")
+def test_memory_is_added_found_listed_given_and_taken_away(ws: Workspace) -> None:
+    reported = ask(ws, "memory_create", True, content='Use "LC_ALL" - always: C.UTF-8*', tags=["locale"], ttl_days=7)
+    assert (reported["status"], reported["authority"], reported["done"]) == ("candidate", "agent", "new")
     for query in ('"LC_ALL', "LC_ALL -", "c.utf-8:*", "NOT (", "lc_all OR"):
         ask(ws, "memory_search", query=query)
     assert ask(ws, "memory_search", query="LC_ALL") == {"records": [], "total": 0, "not_in_force": 1}
     assert ask(ws, "memory_search", query="LC_ALL", all=True)["total"] == 1
     assert ask(ws, "memory_list", authority="agent", tag="locale")["total"] == 1
     assert ask(ws, "memory_inject", hints=["locale"])["ids"] == [], "nobody approved it"
-    apply_verb(ws, told["id"], "approve")
-    assert ask(ws, "memory_inject", hints=["locale"])["ids"] == [told["id"]]
-    asked = ask(ws, "memory_update", True, id=told["id"], pattern="Never.")
-    assert (asked["status"], asked["fields"]["pattern"], asked["proposal"] > 0) == ("approved", told["title"], True)
-    assert "a person decided" in refused(ws, "memory_delete", id=told["id"])
+    apply_verb(ws, reported["id"], "approve")
+    assert ask(ws, "memory_inject", hints=["locale"])["ids"] == [reported["id"]]
+    asked = ask(ws, "memory_update", True, id=reported["id"], pattern="Never.")
+    assert (asked["status"], asked["fields"]["pattern"], asked["proposal"] > 0) == ("approved", reported["title"], True)
+    assert "a person decided" in refused(ws, "memory_delete", id=reported["id"])
     other = ask(ws, "memory_create", True, content="Another thing.")["id"]
     assert ask(ws, "memory_update", True, id=other, tags=["x"])["fields"]["tags"] == ["x"]
     assert "for people" in refused(ws, "memory_update", id=other, standing="verified", importance=100)
@@ -183,7 +183,7 @@ def test_what_a_person_made_is_not_an_agent_s_to_delete(ws: Workspace) -> None:
     assert get_record(ws, made.id).title == "x"
 
 
-def test_a_huge_record_is_bounded_and_says_so(ws: Workspace) -> None:
+def test_a_huge_record_is_bounded_and_reports_it(ws: Workspace) -> None:
     made = ask(ws, "fact_create", True, **_needed(ws, "fact"), title="y", about=[f"src/f{n}.py" for n in range(400)])
     assert len(json.dumps(made)) <= MOST_CHARACTERS + 200
 

@@ -24,7 +24,7 @@ def aged(path: Path, days: int) -> Path:
 
 
 def untidy(repo: Checkout) -> None:
-    """Expired claims, old runs, the graph of a worktree that is gone, old events, a cache that is over, ephemera."""
+    """Expired claims, old runs, the graph of a removed worktree, old events, a cache that is over, ephemera."""
     long_ago = repo.workspace(now=NOW - 200 * DAY)
     for number in range(53):
         leave_run(long_ago, [("t.py::test_a", "passed", 10 + number)])

@@ -27,7 +27,7 @@ def record(identifier: str, kind: str = "decision", **values: object) -> Record:
     return Record(kind, identifier, {"title": "Feed bytes", **values})  # type: ignore[dict-item]
 
 
-def test_two_decisions_on_one_thing_contradict_unless_they_know_of_each_other() -> None:
+def test_two_decisions_on_one_item_contradict_unless_they_know_of_each_other() -> None:
     one, two, three = record("ADR-1"), record("ADR-2"), record("ADR-3", related=("ADR-1",))
     subjects = {"ADR-1": ["file:a.py"], "ADR-2": ["file:a.py"], "ADR-3": ["file:a.py"], "ADR-4": ["file:a.pyx"]}
     found = list(contradicting_decisions([one, two, three, record("ADR-4")], subjects))
@@ -61,7 +61,7 @@ def test_a_memory_that_asks_for_a_forbidden_import() -> None:
     assert imported_modules("import os\nfrom a import b, and import c.d") == ["a", "c.d"]
 
 
-def test_unanchored_is_what_names_only_things_that_are_gone() -> None:
+def test_unanchored_is_what_names_only_items_that_were_removed() -> None:
     named = {"A": ["file:a", "file:b"], "B": ["file:b"], "C": []}
     found = list(unanchored_records([record("A"), record("B"), record("C")], named, {"file:a"}))
     assert [(f.id, f.reason) for f in found] == [("B", "nothing that it names is there: file:b")]

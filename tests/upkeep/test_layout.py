@@ -18,9 +18,9 @@ def test_everything_has_its_place(repo: Checkout) -> None:
     repo.commit()
     assert repo.kl("init", "--yes").returncode == 0
     ws = repo.workspace()
-    said = {"context": "c", "decision": "d", "status": "accepted"}
+    printed = {"context": "c", "decision": "d", "status": "accepted"}
     for title in ("Old way", "New way"):
-        create_record(ws, ws.kinds["decision"], {"title": title, **said})
+        create_record(ws, ws.kinds["decision"], {"title": title, **printed})
     supersede(ws, "ADR-0001", "ADR-0002")
     create_record(ws, ws.kinds["objective"], {"title": "Ship it"})
     memory = create_record(ws, ws.kinds["memory"], {"title": "m", "pattern": "Test passes: a"})

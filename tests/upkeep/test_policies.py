@@ -28,7 +28,7 @@ from kl_hooks.upkeep.run import apply_policies, preview
 from tests.support import NOW, Checkout
 
 ONLY = ("superseded decisions",)
-SAID = {"context": "Names.", "decision": "Feed them.", "status": "accepted"}
+PRINTED = {"context": "Names.", "decision": "Feed them.", "status": "accepted"}
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ def decided(repo: Checkout) -> Checkout:
     """ADR-0001, superseded by ADR-0002."""
     ws = repo.workspace()
     for title in ("Feed bytes", "Feed text"):
-        create_record(ws, ws.kinds["decision"], {"title": title, **SAID})
+        create_record(ws, ws.kinds["decision"], {"title": title, **PRINTED})
     supersede(ws, "ADR-0001", "ADR-0002")
     return repo
 
@@ -65,7 +65,7 @@ def test_it_moves_to_the_archive_and_is_still_found(decided: Checkout) -> None:
 def test_its_number_is_never_used_again(decided: Checkout) -> None:
     decided.kl("knowledge", "gc", "--apply")
     ws = decided.workspace()
-    assert create_record(ws, ws.kinds["decision"], {"title": "Third", **SAID}).id == "ADR-0003"
+    assert create_record(ws, ws.kinds["decision"], {"title": "Third", **PRINTED}).id == "ADR-0003"
 
 
 @pytest.mark.requirement("A68")
@@ -97,8 +97,8 @@ def test_an_archive_that_is_a_link_is_refused(decided: Checkout, tmp_path: Path)
 def test_an_imported_decision_is_retained_from_the_day_its_successor_was_decided(repo: Checkout) -> None:
     repo.write(LIFECYCLE_FILE, "adr_retention_days: 30\n")
     ws = repo.workspace()
-    old = {"title": "Old", **SAID, "date": "2015-01-01", "status": "superseded", "superseded_by": ["ADR-0002"]}
-    new = {"title": "New", **SAID, "date": "2026-12-31", "supersedes": ["ADR-0001"]}  # 15 days before NOW
+    old = {"title": "Old", **PRINTED, "date": "2015-01-01", "status": "superseded", "superseded_by": ["ADR-0002"]}
+    new = {"title": "New", **PRINTED, "date": "2026-12-31", "supersedes": ["ADR-0001"]}  # 15 days before NOW
     create_record(ws, ws.kinds["decision"], old)
     create_record(ws, ws.kinds["decision"], new)
     assert preview(ws, ONLY).changes == ()
@@ -146,7 +146,7 @@ def test_an_approved_memory_ages(happened: tuple[Event, ...], day: int, demoted:
     assert [one.what for one in found] == ["demote"] * demoted
 
 
-def test_what_a_person_told_does_not_age() -> None:
+def test_what_a_person_reported_does_not_age() -> None:
     assert demotions([memory(source="2026-11-22/3f9a1c")], {}, START + 9999 * ONE_DAY, NUMBERS) == []
 
 
@@ -166,8 +166,8 @@ def test_what_was_done_is_not_asked_for_again(status: str, seen: int, day: int) 
     for change in demotions(some, happened, now, NUMBERS):
         some = [one.with_values(status=change.new, updated=iso(now)) for one in some]
     assert demotions(some, happened, now, NUMBERS) == []
-    gone = {change.id for change in prunings(some, happened, now, NUMBERS)}
-    assert prunings([one for one in some if one.id not in gone], happened, now, NUMBERS) == []
+    removed = {change.id for change in prunings(some, happened, now, NUMBERS)}
+    assert prunings([one for one in some if one.id not in removed], happened, now, NUMBERS) == []
 
 
 def test_zero_days_switch_a_rule_off() -> None:
@@ -182,8 +182,8 @@ MEMORY_POLICIES = ("aged memory", "idle candidates")
 
 def remember(repo: Checkout, pattern: str, *, approved: bool = False) -> str:
     ws = repo.workspace()
-    said = {"title": pattern, "pattern": pattern, "authority": "human", "source": "receipts"}
-    made = create_record(ws, ws.kinds["memory"], said)
+    printed = {"title": pattern, "pattern": pattern, "authority": "human", "source": "receipts"}
+    made = create_record(ws, ws.kinds["memory"], printed)
     if approved:
         verb(ws, made.id, "approve")
     return made.id
@@ -191,13 +191,13 @@ def remember(repo: Checkout, pattern: str, *, approved: bool = False) -> str:
 
 @pytest.mark.requirement("A47", "A67")
 def test_an_approved_memory_that_nothing_confirms_is_a_candidate_again(repo: Checkout) -> None:
-    old, kept = remember(repo, "Test passes: a", approved=True), remember(repo, "Test passes: b", approved=True)
+    old, stored = remember(repo, "Test passes: a", approved=True), remember(repo, "Test passes: b", approved=True)
     later = repo.workspace(now=NOW + 91 * DAY)
-    append_events(later, [Event("reinforced", kept, "another session")])
+    append_events(later, [Event("reinforced", stored, "another session")])
     assert [(one.what, one.id) for one in apply_policies(later, MEMORY_POLICIES).changes] == [("demote", old)]
     assert get_record(later, old).status == "candidate"
     assert get_record(later, old).path == ""
-    assert get_record(later, kept).status == "approved"
+    assert get_record(later, stored).status == "approved"
     assert apply_policies(later, MEMORY_POLICIES).changes == ()
 
 

@@ -112,7 +112,7 @@ def test_with_a_mistake_in_the_numbers_it_shows_by_the_defaults_and_changes_noth
 
 
 @pytest.mark.requirement("A69")
-def test_an_empty_report_says_that_there_is_nothing_to_do(repo: Checkout) -> None:
+def test_an_empty_report_states_that_there_is_nothing_to_do(repo: Checkout) -> None:
     repo.kl("run", "--", "true")
     assert repo.kl("knowledge", "gc").stdout == "Nothing to do.\n"
     assert repo.kl("knowledge", "gc", "--apply").stdout == "Nothing to do.\n"
@@ -128,7 +128,7 @@ def test_a_policy_can_be_chosen_and_must_be_one(repo: Checkout) -> None:
     assert "orphaned graphs" in wrong.stderr
 
 
-def test_where_kl_was_never_used_it_says_so_and_leaves_nothing(tmp_path: Path, home: Path) -> None:
+def test_where_kl_was_never_used_it_reports_it_and_leaves_nothing(tmp_path: Path, home: Path) -> None:
     from tests.support import checkout
 
     bare = checkout(tmp_path / "bare", kl=False)
@@ -176,7 +176,7 @@ def test_a_klignore_that_names_everything_takes_no_event_and_no_lock(repo: Check
     assert (repo.state / "events.jsonl").is_file() and (repo.state / "kl.db").is_file()
 
 
-def test_what_keeps_several_policies_from_their_work_is_said_once(repo: Checkout) -> None:
+def test_what_keeps_several_policies_from_their_work_is_reported_once(repo: Checkout) -> None:
     repo.kl("status")
     repo.kl("failure", "record", "x")
     (repo.state / "kl.db").write_bytes(b"garbage" * 999)

@@ -53,7 +53,7 @@ def test_policies_that_are_unattended_are_policies_that_there_are(repo: Checkout
     }  # fmt: skip
 
 
-def test_what_fails_is_said_and_due_again(repo: Checkout) -> None:
+def test_what_fails_is_reported_and_due_again(repo: Checkout) -> None:
     repo.kl("run", "--", "true")
     repo.write(".kl/knowledge/lifecycle.yaml", "run_rows_days: soon\n")
     ws = repo.workspace()

@@ -23,8 +23,8 @@ def fill(repo: Checkout) -> None:
         create_record(ws, ws.kinds["decision"], {"title": title, "context": "c", "decision": "d", "status": "accepted"})
     supersede(ws, "ADR-0001", "ADR-0002")
     for number in range(6):
-        said = {"title": f"m{number}", "pattern": f"Test passes: {number}", "source": "receipts"}
-        made = create_record(ws, ws.kinds["memory"], said | {"authority": "auto" if number % 2 else "human"})
+        printed = {"title": f"m{number}", "pattern": f"Test passes: {number}", "source": "receipts"}
+        made = create_record(ws, ws.kinds["memory"], printed | {"authority": "auto" if number % 2 else "human"})
         if number < 3:
             apply_verb(ws, made.id, "approve")
         create_record(

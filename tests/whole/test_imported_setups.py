@@ -60,7 +60,7 @@ def project(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 
 
 def theirs(folder: Path) -> set[str]:
-    """Names of the contracts that lint-imports itself finds broken, its exit code held against them."""
+    """Names of the contracts that lint-imports itself finds broken, its exit code compared with them."""
     call = "from importlinter.cli import lint_imports; raise SystemExit(lint_imports(no_cache=True))"
     done = subprocess.run(
         [sys.executable, "-c", call], cwd=folder, env=environment(folder), capture_output=True, text=True, check=False
@@ -114,7 +114,7 @@ def tach(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
-def tach_says(tach: Path, folder: Path) -> list[tuple[str, int]]:
+def tach_reports(tach: Path, folder: Path) -> list[tuple[str, int]]:
     """Where tach itself finds errors."""
     call = "from tach.start import start; start()"
     environ = {**os.environ, "PYTHONPATH": str(tach), "HOME": str(folder.parent)}
@@ -132,7 +132,7 @@ def test_the_table_of_tach_s_rules_is_tach_s(
 ) -> None:
     content = {path: text.decode() for path, text in paths(files).items()}
     make(tmp_path / "shop", {**content, "tach.toml": "exclude = []\n" + config})
-    assert tach_says(tach, tmp_path / "shop") == expected
+    assert tach_reports(tach, tmp_path / "shop") == expected
 
 
 REAL = """\
@@ -170,4 +170,4 @@ def test_a_set_up_of_tach_over_a_real_project(project: Path, tach: Path) -> None
     write(project, {"tach.toml": REAL})
     write(project, {MANIFEST: manifest_text(import_config(opened(project), "tach.toml"))})
     found = {(one.path, one.line) for one in ours(project).violations}
-    assert found and sorted(found) == tach_says(tach, project)
+    assert found and sorted(found) == tach_reports(tach, project)

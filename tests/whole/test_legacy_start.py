@@ -62,7 +62,7 @@ def test_real_layers_and_a_clean_first_check(
         code = run(args)
         return code, capsys.readouterr().out
 
-    told = json.loads(kl("init", "--format", "json")[1])
+    reported = json.loads(kl("init", "--format", "json")[1])
     written = Path(MANIFEST).read_bytes(), Path(BASELINE).read_bytes()
     layers = [layer.name for layer in read_manifest(MANIFEST, written[0]).layers]
     assert [one for one in layers if one in order] == order
@@ -71,8 +71,8 @@ def test_real_layers_and_a_clean_first_check(
         assert not any(re.match(r"(t|test|tests|extras|docs|examples)/", path) for path in layer.paths)
     code, out = kl("arch", "check", "--format", "json")
     found = json.loads(out)
-    assert code == 0 and 0 < len(found["accepted"]) == told["accepted"] < 50 and found["unassigned"] > 0
-    assert f"{told['accepted']} imports of today" in written[0].decode()
+    assert code == 0 and 0 < len(found["accepted"]) == reported["accepted"] < 50 and found["unassigned"] > 0
+    assert f"{reported['accepted']} imports of today" in written[0].decode()
     assert kl("init", "--undo")[0] == 0 and not Path(MANIFEST).exists()
     kl("init")
     assert written == (Path(MANIFEST).read_bytes(), Path(BASELINE).read_bytes())

@@ -46,7 +46,7 @@ class World:
     person: Workspace
     agents: dict[str, Workspace]
     texts: dict[str, dict[str, str]] = field(default_factory=dict)
-    """Directive → its title, and who stands behind it: what a person wrote or accepted."""
+    """Directive → its title, and who vouches for it: what a person wrote or accepted."""
     proposed: set[str] = field(default_factory=set)
     """Directives of agents that nobody has accepted."""
     changes: list[tuple[str, str, str]] = field(default_factory=list)
@@ -54,8 +54,8 @@ class World:
     happened: Counter[str] = field(default_factory=Counter)
     outcomes: dict[str, str] = field(default_factory=dict)
     """Outcome → who recorded it."""
-    told: dict[str, set[str]] = field(default_factory=dict)
-    """Memory → the sessions that told it."""
+    reported: dict[str, set[str]] = field(default_factory=dict)
+    """Memory → the sessions that reported it."""
     tasks: dict[str, dict[str, bool]] = field(default_factory=dict)
     """Objective → task → whether it is done."""
     number: int = 0
@@ -97,7 +97,7 @@ def edit(world: World) -> None:
 
 
 def settle(world: World) -> None:
-    """The person decides about one thing that waits; an agent that tries is refused."""
+    """The person decides about one item that waits; an agent that tries is refused."""
     waiting = sorted({*world.proposed, *(identifier for identifier, _, _ in world.changes)})
     if not waiting:
         return
@@ -140,7 +140,7 @@ def learn(world: World) -> None:
     except KlError:
         return
     if who:
-        world.told.setdefault(made.id, set()).add(f"agent:{who}")
+        world.reported.setdefault(made.id, set()).add(f"agent:{who}")
     assert who or made.authority == "human"
 
 
@@ -163,7 +163,7 @@ STEP: tuple[Callable[[World], None], ...] = (make, edit, settle, fail, capture, 
 def check(world: World) -> None:
     ws = world.person
     records = {one.id: one for one in list_records(ws, RecordFilter())}
-    assert {i: records[i].title for i in world.texts} == {i: said["title"] for i, said in world.texts.items()}
+    assert {i: records[i].title for i in world.texts} == {i: printed["title"] for i, printed in world.texts.items()}
     assert {i: records[i].authority for i in world.texts} == dict.fromkeys(world.texts, "human")
     live = {
         one.id for one in records.values() if ws.kinds[one.kind].nature == "directive" and not not_live_reason(ws, one)
@@ -184,7 +184,7 @@ def check_counts(world: World) -> None:
             == number
             == len(list_events(ws, identifier, "occurred"))
         )
-    for identifier, sessions in world.told.items():
+    for identifier, sessions in world.reported.items():
         assert {one.rsplit(":", 1)[0] for one in tallies(ws, [identifier])[identifier].sessions} or sessions
         assert tallies(ws, [identifier])[identifier].reinforcement == len(
             {one.session for one in list_events(ws, identifier, "reinforced")}

@@ -1,6 +1,6 @@
-"""The graph, open and current: of the working tree, or of a revision; and how much it holds.
+"""The graph, open and current: of the working tree, or of a revision; and its size.
 
-What changed is replaced, what was removed goes, in one transaction. The graph of a revision is built beside the
+What changed is replaced, what is absent removed, in one transaction. The graph of a revision is built beside the
 working tree's own, from blobs, and stays in the cache for the next time. The modules of this package answer questions:
 each finds what is asked about, and reports how certain its answer is.
 """
@@ -130,7 +130,7 @@ def refresh(
 
 
 def _facts(db: Database, known: PendingChanges) -> dict[Key, Facts]:
-    """What is remembered of the contents that the graph does not hold now."""
+    """What is remembered of the contents that are not in the graph now."""
     if not known.stale:
         return {}
     from kl_hooks.code import facts_cache

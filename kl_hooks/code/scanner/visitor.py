@@ -86,7 +86,7 @@ class Frame:
 
 
 def release(frames: Sequence[Frame]) -> None:
-    """Lets go of frames that nobody needs any more, and so of their tree: they hold each other, and nobody looks for
+    """Releases frames that nobody needs any more, and so of their tree: they hold each other, and nobody looks for
     such cycles while files are read.
     """
     for frame in frames:

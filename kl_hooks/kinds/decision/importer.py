@@ -209,7 +209,7 @@ def _is_decision(name: str, text: str) -> bool:
 
 
 def _files(folder: Path) -> Iterator[Path]:
-    """The Markdown and JSON files of a folder and those below it, by name."""
+    """The Markdown and JSON files of a folder and its subfolders, by name."""
     # os.walk follows no link to a folder (followlinks=False), so nothing outside is read
     for below, folders, files in os.walk(_decision_folder(folder)):
         folders[:] = sorted(one for one in folders if not one.startswith("."))

@@ -221,7 +221,7 @@ def decay(value: int, at: int, now: int, *, opened: int | None = None) -> int:
     left: int = value * _LEFT_AFTER_A_DAY**days // 1_000**days
     # 0 <=: a clock that was set back would give it for longer than a day
     bonus = _OPENED_BONUS if opened is not None and 0 <= now - opened < _DAY else 0
-    # the inner min: a floor must not raise what was below it from the beginning
+    # the inner min: the minimum must not raise what was less from the beginning
     return min(_MILLION, max(left, min(value, LEAST_IMPORTANCE)) + bonus)
 
 

@@ -1,6 +1,6 @@
-"""What depends on a thing: each once, nearest first, with the link that leads there.
+"""What depends on a symbol: each once, nearest first, with the link that leads there.
 
-The shortest chain of links between two things: equal in length to networkx's.
+The shortest chain of links between two nodes: equal in length to networkx's.
 """
 
 from __future__ import annotations
@@ -74,35 +74,35 @@ def test_tests_among_them(shop: Graph) -> None:
     assert reaching_tests(shop, resolve_text(shop, "alone")) == []
 
 
-def told(graph: Graph, start: str, end: str) -> list[tuple[str, str, int]]:
+def shown(graph: Graph, start: str, end: str) -> list[tuple[str, str, int]]:
     return [(step.relation, step.target, step.line) for step in dependency_path(graph, start, end).steps]
 
 
 def test_each_step_has_its_place(shop: Graph) -> None:
-    assert told(shop, "shop.web.main", "Line.price") == [
+    assert shown(shop, "shop.web.main", "Line.price") == [
         ("calls", "function:shop.web.show_page", 13),
         ("calls", "method:shop.core.Basket.total", 7),
         ("calls", "method:shop.core.Line.price", 32),
     ]
-    assert told(shop, "show_page", "LIMIT")[-1] == ("references", "field:shop.core.LIMIT", 19)
+    assert shown(shop, "show_page", "LIMIT")[-1] == ("references", "field:shop.core.LIMIT", 19)
 
 
 def test_it_may_begin_and_end_in_a_part(shop: Graph) -> None:
-    assert told(shop, "BigBasket", "Line.price") == [
+    assert shown(shop, "BigBasket", "Line.price") == [
         ("holds", "method:shop.core.BigBasket.total", 38),
         ("calls", "method:shop.core.Basket.total", 40),
         ("calls", "method:shop.core.Line.price", 32),
     ]
-    steps = told(shop, "show_page", "Basket")
+    steps = shown(shop, "show_page", "Basket")
     assert steps == [("references", "type:shop.core.Basket", 5)]
-    assert told(shop, "Basket.total", "Basket") == [("is part of", "type:shop.core.Basket", 31)]
-    assert told(shop, "Basket", "Basket") == []
+    assert shown(shop, "Basket.total", "Basket") == [("is part of", "type:shop.core.Basket", 31)]
+    assert shown(shop, "Basket", "Basket") == []
 
 
 def test_it_may_lead_through_a_class_by_a_part(graph_of: Ask) -> None:
     code = "class A: pass\nclass B(A):\n    @staticmethod\n    def f(): pass\nb: B\n"
     graph = graph_of({"a.py": code, "m.py": "import a\ndef g(): return a.b.f()\n"})
-    steps = told(graph, "g", "A")
+    steps = shown(graph, "g", "A")
     assert steps in (
         [("calls", "method:a.B.f", 2), ("is part of", "type:a.B", 0), ("inherits", "type:a.A", 2)],
         [("references", "field:a.b", 2), ("references", "type:a.B", 5), ("inherits", "type:a.A", 2)],
@@ -110,7 +110,10 @@ def test_it_may_lead_through_a_class_by_a_part(graph_of: Ask) -> None:
 
 
 def test_none_and_not_assessed(shop: Graph, graph_of: Ask) -> None:
-    assert (dependency_path(shop, "Line.price", "show_page").answer.verdict, told(shop, "Line.price", "show_page")) == (
+    assert (
+        dependency_path(shop, "Line.price", "show_page").answer.verdict,
+        shown(shop, "Line.price", "show_page"),
+    ) == (
         "no",
         [],
     )

@@ -1,4 +1,4 @@
-"""What people type, and the one thing that it means."""
+"""What people type, and the one item that it means."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_an_id_a_name_its_end_a_file_or_a_place(shop: Graph, text: str, identifi
     assert resolve_text(shop, text).id == identifier
 
 
-def test_several_things_of_one_name_are_listed(shop: Graph) -> None:
+def test_several_items_of_one_name_are_listed(shop: Graph) -> None:
     with pytest.raises(Ambiguous) as caught:
         resolve_text(shop, "total")
     ids = [one.id for one in caught.value.candidates]
@@ -57,7 +57,7 @@ def test_only_whole_parts_of_a_name_fit(shop: Graph) -> None:
             resolve_text(shop, text)
 
 
-def test_what_may_have_been_meant_is_said(shop: Graph) -> None:
+def test_what_may_have_been_meant_is_reported(shop: Graph) -> None:
     with pytest.raises(Unknown, match=r"Did you mean function:shop.web.show_page"):
         resolve_text(shop, "shop.web.show_pag")
     with pytest.raises(Unknown, match="Look for it with: kl graph search"):
@@ -74,7 +74,7 @@ def test_files_of_one_module_name_are_addressed_by_path_and_by_name(graph_of: As
         file_of(graph, "helpers.py")
 
 
-def test_a_file_that_was_not_assessed_says_why(graph_of: Ask) -> None:
+def test_a_file_that_was_not_assessed_states_why(graph_of: Ask) -> None:
     graph = graph_of({"bad.py": "x = = 1\n", "good.py": "y = 1\n"})
     with pytest.raises(UsageProblem, match=r"bad.py: was not assessed: line 1: invalid syntax"):
         resolve_text(graph, "bad.py")

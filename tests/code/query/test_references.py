@@ -1,6 +1,6 @@
 """Ways in which something may be called that no link shows.
 
-Who uses a thing, and when "nobody" may be said.
+Who uses a symbol, and when "nobody" may be reported.
 
 One symbol on a page; one file as a tree.
 """
@@ -23,13 +23,13 @@ def doubts(graph: Graph, name: str) -> list[str]:
 
 
 def test_what_is_handed_on_may_be_called(shop: Graph) -> None:
-    (said,) = doubts(shop, "handed")
-    assert said == "it is used without being called in a place (kl graph refs function:shop.core.handed)"
+    (printed,) = doubts(shop, "handed")
+    assert printed == "it is used without being called in a place (kl graph refs function:shop.core.handed)"
 
 
 def test_what_overrides_may_be_called_through_what_it_overrides(shop: Graph) -> None:
-    (said,) = doubts(shop, "BigBasket.add_line")
-    assert said == (
+    (printed,) = doubts(shop, "BigBasket.add_line")
+    assert printed == (
         "a call of method:shop.core.Basket.add_line, which it overrides, may reach it"
         " (kl graph callers method:shop.core.Basket.add_line)"
     )
@@ -102,7 +102,7 @@ def test_calls_of_a_method_through_an_instance(shop: Graph) -> None:
     ]
 
 
-def test_a_call_of_a_class_is_one_of_its_init_and_told_once(shop: Graph) -> None:
+def test_a_call_of_a_class_is_one_of_its_init_and_reported_once(shop: Graph) -> None:
     found = callers(shop, "Line")
     places = [(k.path, k.line) for k in found.links]
     assert places == [
@@ -128,7 +128,7 @@ def test_a_test_is_called_by_pytest(shop: Graph) -> None:
 
 
 @pytest.mark.requirement("C19")
-def test_no_is_said_where_everything_was_looked_at(shop: Graph) -> None:
+def test_no_is_reported_where_everything_was_looked_at(shop: Graph) -> None:
     found = callers(shop, "alone")
     assert (found.links, found.answer.verdict, found.answer.doubts) == ((), "no", ())
     assert references(shop, "Basket.unused").answer.verdict == "no"
@@ -182,7 +182,7 @@ def test_a_file_as_a_tree(shop: Graph) -> None:
     assert (depths["type:shop.core.Line"], depths["method:shop.core.Line.price"]) == (1, 2)
 
 
-def test_a_file_that_could_not_be_read_says_so(graph_of: Ask) -> None:
+def test_a_file_that_could_not_be_read_reports_it(graph_of: Ask) -> None:
     path, found, problem = file_symbols(graph_of({"bad.py": "x = = 1\n"}), "bad.py")
     assert (path, found) == ("bad.py", [])
     assert problem.startswith("bad.py:1:5: invalid syntax.")

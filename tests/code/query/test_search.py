@@ -43,9 +43,9 @@ def test_a_dotted_word_is_an_owner_and_a_beginning(shop: Graph) -> None:
 def test_words_come_after_names_and_nothing_twice(shop: Graph) -> None:
     found = find_all(shop, ["line"], (), "", 50)
     assert ids(found) == ["type:shop.core.Line"]
-    said = ids(found, "words")
-    assert "method:shop.core.Basket.add_line" in said
-    assert "type:shop.core.Line" not in said
+    printed = ids(found, "words")
+    assert "method:shop.core.Basket.add_line" in printed
+    assert "type:shop.core.Line" not in printed
 
 
 def test_kinds_and_files(shop: Graph) -> None:
@@ -57,7 +57,7 @@ def test_kinds_and_files(shop: Graph) -> None:
     assert search(shop, "basket", kinds=("type",), file="core.py") == ["type:shop.core.Basket"]
 
 
-def test_a_limit_is_told(shop: Graph) -> None:
+def test_a_limit_is_reported(shop: Graph) -> None:
     found, more = find_all(shop, ["total"], ("method",), "", 1)
     assert ([one.id for one in found], more) == (["method:shop.core.Basket.total"], True)
     everything, more = find_all(shop, ["total"], ("method",), "", 50)

@@ -86,7 +86,7 @@ def test_every_exit_code_comes_through(repo: Checkout, capfd: pytest.CaptureFixt
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL, signal.SIGSEGV], ids=lambda n: n.name)
-def test_a_signal_is_told_as_shells_tell_it(repo: Checkout, number: signal.Signals) -> None:
+def test_a_signal_is_reported_as_by_shells(repo: Checkout, number: signal.Signals) -> None:
     assert kl_run(repo, "sh", "-c", f"kill -{int(number)} $$")[0] == 128 + number
     (receipt,) = recorded(repo)
     assert (receipt.result["exit"], receipt.result["how"], receipt.result["verdict"]) == (
@@ -116,7 +116,7 @@ def test_what_can_not_be_started(repo: Checkout) -> None:
     assert list((repo.state / "spool").glob("*.jsonl")) == []
 
 
-def test_no_words_is_wrong_use(repo: Checkout) -> None:
+def test_no_words_is_a_usage_error(repo: Checkout) -> None:
     assert kl_run(repo)[0] == 2
 
 
@@ -139,7 +139,7 @@ def test_100_megabytes_of_output_need_no_memory(repo: Checkout) -> None:
     assert memory_of(repo, 100 * 1024 * 1024) < memory_of(repo, 100) + 4 * 1024
 
 
-def test_a_command_whose_reader_has_gone_ends(repo: Checkout) -> None:
+def test_a_command_whose_reader_has_ended_ends(repo: Checkout) -> None:
     began = time.monotonic()
     line = f"{shlex.join([*KL_RUN, 'yes'])} | head -1"
     done = subprocess.run(["sh", "-c", line], cwd=repo.root, capture_output=True, timeout=60, check=False)
@@ -219,7 +219,7 @@ def test_a_run_inside_a_run_names_it(repo: Checkout) -> None:
     assert (inner.parent, outer.parent) == (outer.run, None)
 
 
-def test_the_last_of_the_output_is_kept_where_it_failed_and_only_there(repo: Checkout) -> None:
+def test_the_last_of_the_output_is_stored_where_it_failed_and_only_there(repo: Checkout) -> None:
     kl_run(repo, "sh", "-c", "echo fine; echo well >&2")
     kl_run(repo, "sh", "-c", "echo out; echo err >&2; exit 1")
     failed, passed = recorded(repo)
@@ -228,14 +228,14 @@ def test_the_last_of_the_output_is_kept_where_it_failed_and_only_there(repo: Che
     assert sorted(failed.evidence[0].detail["tail"].splitlines()) == ["err", "out"]  # two pipes have no order
 
 
-def test_binary_and_hostile_output_is_kept_harmless(repo: Checkout) -> None:
+def test_binary_and_hostile_output_is_made_harmless(repo: Checkout) -> None:
     kl_run(repo, "sh", "-c", r"printf '\377\000\033]0;title\007\033[31mred\033[0m\n'; exit 1")
     tail = recorded(repo)[0].evidence[0].detail["tail"]
     assert tail == "\ufffd\\x00\\x1b]0;title\\x07red\n"
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_no_secret_is_kept_wherever_the_output_is_cut(shape: str) -> None:
+def test_no_secret_is_stored_wherever_the_output_is_cut(shape: str) -> None:
     dice = random.Random(shape)
     for _ in range(20):
         text, secret = SHAPES[shape](dice)

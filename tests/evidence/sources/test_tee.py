@@ -47,17 +47,17 @@ def drained(source: int, into: list[bytes]) -> threading.Thread:
 
 
 @given(st.lists(st.binary(min_size=1, max_size=300_000), max_size=4), st.integers(1, 100_000))
-def test_every_byte_arrives_and_the_last_are_kept(chunks: list[bytes], limit: int) -> None:
+def test_every_byte_arrives_and_the_last_are_stored(chunks: list[bytes], limit: int) -> None:
     source, writer = fed(chunks)
     arrived: list[bytes] = []
     end, target = os.pipe()
     reader = drained(end, arrived)
-    kept: deque[bytes] = deque()
-    cut = copy_through({source: target}, kept, limit)
+    stored: deque[bytes] = deque()
+    cut = copy_through({source: target}, stored, limit)
     os.close(target)
     writer.join()
     reader.join()
-    whole, tail = b"".join(chunks), b"".join(kept)
+    whole, tail = b"".join(chunks), b"".join(stored)
     assert b"".join(arrived) == whole
     assert tail[-limit:] == whole[-limit:]
     assert len(tail) < limit + BLOCK
@@ -79,7 +79,7 @@ def test_a_slow_reader_that_does_not_block_misses_nothing() -> None:
     assert b"".join(arrived) == content
 
 
-def test_where_the_reader_has_gone_the_writer_learns_of_it() -> None:
+def test_where_the_reader_has_ended_the_writer_learns_of_it() -> None:
     source, writer = fed([b"x" * BLOCK] * 100_000)
     end, target = os.pipe()
     os.close(end)
@@ -89,11 +89,11 @@ def test_where_the_reader_has_gone_the_writer_learns_of_it() -> None:
     os.close(target)
 
 
-def test_one_stream_whose_reader_has_gone_does_not_stop_the_other() -> None:
+def test_one_stream_whose_reader_has_ended_does_not_stop_the_other() -> None:
     quiet, first = fed([b"a" * 10])
     loud, second = fed([b"b" * 200_000])
-    gone, closed = os.pipe()
-    os.close(gone)
+    removed, closed = os.pipe()
+    os.close(removed)
     end, target = os.pipe()
     arrived: list[bytes] = []
     reader = drained(end, arrived)

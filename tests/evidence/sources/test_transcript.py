@@ -21,7 +21,7 @@ def lines(*plain: Any) -> list[bytes]:
 
 
 def test_claude_code() -> None:
-    told = parse(
+    reported = parse(
         lines(
             {"type": "summary", "summary": "x"},
             {"type": "user", "sessionId": "s-1", "cwd": "/r", "timestamp": "T1",
@@ -34,7 +34,7 @@ def test_claude_code() -> None:
                  "content": [{"type": "text", "text": "no rule"}]}]}},
         )
     )  # fmt: skip
-    assert told == Transcript(
+    assert reported == Transcript(
         "s-1",
         "/r",
         (
@@ -57,7 +57,7 @@ def test_codex() -> None:
         "call_id": "c",
         "output": json.dumps({"output": "bad", "metadata": {"exit_code": 2}}),
     }
-    told = parse(
+    reported = parse(
         lines(
             {"type": "session_meta", "payload": {"id": "c-1", "cwd": "/r"}},
             {"type": "response_item", "payload": {
@@ -65,14 +65,14 @@ def test_codex() -> None:
             {"type": "response_item", "payload": call}, {"type": "response_item", "payload": out},
         )
     )  # fmt: skip
-    assert (told.session, told.folder, told.bad) == ("c-1", "/r", 0)
-    assert told.items[0] == Message("assistant", "Ho")
-    did = told.items[1]
+    assert (reported.session, reported.folder, reported.bad) == ("c-1", "/r", 0)
+    assert reported.items[0] == Message("assistant", "Ho")
+    did = reported.items[1]
     assert isinstance(did, ToolCall) and (did.command, did.result, did.failed) == ("make x", "bad", True)
 
 
 def test_plain_chat() -> None:
-    told = parse(
+    reported = parse(
         lines(
             {"role": "user", "content": "Hi"},
             {"role": "assistant", "content": None, "tool_calls": [
@@ -80,8 +80,8 @@ def test_plain_chat() -> None:
             {"role": "tool", "tool_call_id": "1", "content": "done"},
         )
     )  # fmt: skip
-    assert told.items == (Message("user", "Hi"), ToolCall("edit", {"path": "a.py"}, "done"))
-    assert len(told.session) == 16 and told == parse(lines({"role": "user", "content": "Hi"}, *[
+    assert reported.items == (Message("user", "Hi"), ToolCall("edit", {"path": "a.py"}, "done"))
+    assert len(reported.session) == 16 and reported == parse(lines({"role": "user", "content": "Hi"}, *[
         {"role": "assistant", "content": None, "tool_calls": [
             {"id": "1", "function": {"name": "edit", "arguments": '{"path": "a.py"}'}}]},
         {"role": "tool", "tool_call_id": "1", "content": "done"}]))  # fmt: skip
@@ -101,13 +101,13 @@ PLAIN: st.SearchStrategy[Any] = st.recursive(
 
 @given(st.lists(PLAIN.map(lambda plain: json.dumps(plain).encode()) | st.binary(max_size=30)))
 def test_any_lines_are_read_or_counted(some: list[bytes]) -> None:
-    told = parse(some)
-    assert 0 <= told.bad <= len(some)
-    for item in told.items:
+    reported = parse(some)
+    assert 0 <= reported.bad <= len(some)
+    for item in reported.items:
         assert isinstance(item, Message) or (isinstance(item.command, str) and isinstance(item.path, str))
 
 
-def test_a_file_that_is_none_is_said(tmp_path: Path) -> None:
+def test_a_file_that_is_none_is_reported(tmp_path: Path) -> None:
     path = tmp_path / "x.jsonl"
     with pytest.raises(UsageProblem, match="can't be read"):
         read_transcript(path)

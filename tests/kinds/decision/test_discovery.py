@@ -1,4 +1,4 @@
-"""What folders, dependencies and patterns tell of decisions, and what they do not."""
+"""What folders, dependencies and patterns show of decisions, and what they do not."""
 
 from __future__ import annotations
 

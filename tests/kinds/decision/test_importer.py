@@ -1,4 +1,4 @@
-"""Folders of other tools through the command: ids, references, what is left alone, and the way out again."""
+"""Folders of other tools through the command: ids, references, what is left alone, and the export again."""
 
 from __future__ import annotations
 
@@ -109,8 +109,8 @@ def test_out_and_in_again_is_the_same(form: str, adrs: Checkout, tmp_path: Path)
     same = form != "log4brains"  # its names hold dates, so ids follow the names
     for identifier in ("ADR-0001", "ADR-0002", "ADR-0003") if same else ():
         before, after = shown(adrs, identifier), shown(other, identifier)
-        for gone in ("source", "updated"):
-            before.pop(gone, None), after.pop(gone, None)
+        for removed in ("source", "updated"):
+            before.pop(removed, None), after.pop(removed, None)
         assert after == before
     listed = json.loads(other.kl("decision", "list", "--format", "json").stdout)["records"]
     assert {one["title"] for one in listed} == {"Third [one] | (#3) #", "Record architecture decisions",
@@ -119,7 +119,7 @@ def test_out_and_in_again_is_the_same(form: str, adrs: Checkout, tmp_path: Path)
 
 
 @pytest.mark.parametrize(
-    ("name", "data", "said"),
+    ("name", "data", "printed"),
     [
         ("0003-big.md", b"# Big\n\n## Decision\n\n" + b"x" * 50_000_000, "too long"),
         ("0003-latin.md", "# T\n\n## Decision\n\ncaf\xe9\n".encode("latin-1"), ":5:"),
@@ -131,12 +131,12 @@ def test_out_and_in_again_is_the_same(form: str, adrs: Checkout, tmp_path: Path)
     ],
     ids=["50 MB", "latin-1", "bomb", "deep", "fields", "right to left", "json"],
 )  # fmt: skip
-def test_bad_files_are_named_and_nothing_is_written(name: str | bytes, data: bytes, said: str, adrs: Checkout) -> None:
+def test_bad_files_are_named_and_not_written(name: str | bytes, data: bytes, printed: str, adrs: Checkout) -> None:
     path = adrs.root / "doc/adr" / (name.decode() if isinstance(name, bytes) else name)
     path.write_bytes(data)
     done = adrs.kl("decision", "import", "doc/adr")
     assert done.returncode == 2, (done.stdout, done.stderr)
-    assert (said in done.stderr and "0003" in done.stderr) or "x.json" in done.stderr
+    assert (printed in done.stderr and "0003" in done.stderr) or "x.json" in done.stderr
     assert "\u202e" not in done.stderr
     assert not (adrs.root / ".kl/knowledge/decisions").exists()
 

@@ -37,15 +37,15 @@ def test_the_fields_of_both_seeds_are_there() -> None:
 
 @pytest.mark.requirement("B20", "A21")
 @pytest.mark.parametrize(
-    ("given", "kept"),
+    ("given", "stored"),
     [
         ("Proposed", "proposed"), ("ACCEPTED", "accepted"), ("Superseded", "superseded"), ("DEPRECATED", "deprecated"),
         ("Rejected", "rejected"), ("superceded", "superseded"), ("draft", "proposed"),
     ],
 )  # fmt: skip
-def test_statuses_in_any_spelling(given: str, kept: str) -> None:
+def test_statuses_in_any_spelling(given: str, stored: str) -> None:
     values, problems = validate(DECISION, {**BASE, "status": given}, lambda name: (name, 1, 1))
-    assert (values["status"], problems) == (kept, [])
+    assert (values["status"], problems) == (stored, [])
 
 
 @pytest.mark.requirement("B20")
@@ -62,13 +62,13 @@ def test_confidence_is_a_whole_percent(given: Any, percent: int) -> None:
     assert values["confidence"] == percent
 
 
-def test_everything_wrong_is_said_at_once() -> None:
-    said = problems_of(title="", status="perhaps", trigger="whim", confidence="120", governs=["../x"], date="soon")
-    assert len(said) == 6 and all(one.partition(":")[0] in DECISION.by_name for one in said)
+def test_everything_wrong_is_reported_at_once() -> None:
+    printed = problems_of(title="", status="perhaps", trigger="whim", confidence="120", governs=["../x"], date="soon")
+    assert len(printed) == 6 and all(one.partition(":")[0] in DECISION.by_name for one in printed)
 
 
 @pytest.mark.requirement("A21")
-def test_title_context_and_decision_must_say_something() -> None:
+def test_title_context_and_decision_must_state_something() -> None:
     for name in BASE:
         assert problems_of(**{name: "  "})
 

@@ -83,7 +83,7 @@ def test_the_threshold_decides() -> None:
     assert assess_answer(*asked, threshold=35).worth
 
 
-def test_ids_and_trigger_are_kept() -> None:
+def test_ids_and_trigger_are_stored() -> None:
     found = assess_answer("Which api?", "REST", "task_review", source_task_id="TASK-7")
     assert (found.values["trigger"], found.values["source_task_id"]) == ("task_review", "TASK-7")
 

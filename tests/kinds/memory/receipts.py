@@ -16,7 +16,7 @@ START = 1_800_000_000_000_000
 
 
 def tree(name: str) -> str:
-    """The tree id of content called so."""
+    """The tree id of content of this name."""
     return hashlib.sha1(name.encode()).hexdigest()
 
 
@@ -67,11 +67,11 @@ class Story:
         return self._add("pytest", evidence, **more)
 
     def edit(self, content: str) -> None:
-        """The work tree has other content from now on."""
+        """The working tree has other content from now on."""
         self.content = content
 
     def commit(self, subject: str, *files: str, author: str = "Ada <ada@example.org>") -> LoggedCommit:
-        """Commits what is in the work tree."""
+        """Commits what is in the working tree."""
         self.now += 60_000_000
         sha = hashlib.sha1(f"{subject}{len(self.commits)}".encode()).hexdigest()
         receipt = f"r{len(self.commits)}"

@@ -91,18 +91,18 @@ def add(kl: Call, *args: str) -> str:
 
 @pytest.mark.requirement("A42", "A43", "C8", "C13")
 def test_only_what_is_approved_is_given(repo: Checkout, kl: Call, monkeypatch: pytest.MonkeyPatch) -> None:
-    told = add(kl, "Tests need Redis.")
+    reported = add(kl, "Tests need Redis.")
     waits = add(kl, "Tests need Postgres.", "--agent")
     dead = add(kl, "Tests need Mongo.")
     kl("memory", "disprove", dead, "--reason", "moved away")
     kl("memory", "reject", add(kl, "Tests need MySQL.", "--agent"))
     code, out, _ = kl("memory", "inject", "tests")
     assert code == 0 and out.startswith("## Project Knowledge\n")
-    assert f"- [inferred] (×0) Tests need Redis. ({told}, human)" in out
+    assert f"- [inferred] (×0) Tests need Redis. ({reported}, human)" in out
     assert waits not in out and dead not in out and "MySQL" not in out
     found = json.loads(kl("memory", "inject", "--format", "json")[1])
-    assert (found["ids"], found["budget"]["total"]) == ([told], 8000)
-    assert len(list_events(repo.workspace(), told, "injected")) == 2
+    assert (found["ids"], found["budget"]["total"]) == ([reported], 8000)
+    assert len(list_events(repo.workspace(), reported, "injected")) == 2
     code, out, err = kl("memory", "inject", "zebra")
     assert (code, out) == (0, "") and "no approved memory fits" in err
 
@@ -157,20 +157,20 @@ def test_what_does_not_help_weighs_less(repo: Checkout, kl: Call) -> None:
 
 @pytest.mark.requirement("A43")
 def test_an_approved_memory_is_in_the_package_and_a_candidate_is_not(repo: Checkout, kl: Call) -> None:
-    told = add(kl, "The frobnicator needs Redis.")
+    reported = add(kl, "The frobnicator needs Redis.")
     waits = add(kl, "The frobnicator needs Postgres.", "--agent")
     package = json.loads(kl("context", "mend the frobnicator", "--format", "json")[1])
     ids = [item["id"] for item in package["items"]]
-    assert told in ids and waits not in ids
-    assert next(item["tier"] for item in package["items"] if item["id"] == told) == "inferred"
+    assert reported in ids and waits not in ids
+    assert next(item["tier"] for item in package["items"] if item["id"] == reported) == "inferred"
 
 
 @pytest.mark.requirement("C20")
-def test_what_one_session_told_another_one_is_given(repo: Checkout, kl: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_one_session_reported_another_is_given(repo: Checkout, kl: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KL_SESSION", "s1")
-    told = add(kl, "The worker needs Redis.")
+    reported = add(kl, "The worker needs Redis.")
     monkeypatch.setenv("KL_SESSION", "s2")
-    assert told in kl("memory", "inject", "worker")[1]
+    assert reported in kl("memory", "inject", "worker")[1]
 
 
 @pytest.mark.requirement("A43")

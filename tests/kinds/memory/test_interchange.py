@@ -1,4 +1,4 @@
-"""Memories of other tools: both layouts, everything wrong at once, and the way out and back."""
+"""Memories of other tools: both layouts, everything wrong at once, and an export that is imported again."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_both_layouts_are_read() -> None:
     assert read_memories([{**AGOR, "trust_tier": "human"}], "x")[0][0].authority == "agent"
 
 
-def test_everything_wrong_is_said_at_once() -> None:
+def test_everything_wrong_is_reported_at_once() -> None:
     wrong = [3, {"x": 1}, {"pattern": " "}, {**FUSERAFT, "Status": "Loved"}, {**AGOR, "trust_tier": "god"},
              {**AGOR, "expires_at": "soon"}]  # fmt: skip
     made, problems = read_memories([FUSERAFT, *wrong], "x")
@@ -93,7 +93,7 @@ def test_what_is_exported_can_be_imported(repo: Checkout, kl: Call) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "{", "3", '"x"', "[3]", '{"a": 1}', "[" * 100_000])
-def test_a_file_that_is_none_is_exit_2_and_nothing_is_taken_in(repo: Checkout, kl: Call, text: str) -> None:
+def test_a_file_that_is_none_is_exit_2_and_nothing_is_imported(repo: Checkout, kl: Call, text: str) -> None:
     repo.write("good.json", json.dumps([FUSERAFT]))
     repo.write("bad.json", text)
     code, _, err = kl("memory", "import", "good.json", "bad.json")

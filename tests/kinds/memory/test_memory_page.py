@@ -1,4 +1,4 @@
-"""MEMORY.md: what can't be written is said, and stands in nobody's way."""
+"""MEMORY.md: what can't be written is reported, and is in nobody's way."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 from tests.support import Checkout
 
 
-def test_a_pipe_in_its_place_is_said_and_the_memory_is_kept(repo: Checkout) -> None:
+def test_a_pipe_in_its_place_is_reported_and_the_memory_is_stored(repo: Checkout) -> None:
     folder = repo.root / ".kl" / "knowledge" / "memories"
     folder.mkdir(parents=True)
     os.mkfifo(folder / "MEMORY.md")

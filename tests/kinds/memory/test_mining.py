@@ -72,7 +72,7 @@ def test_a_command_of_two_days_is_a_candidate_and_a_third_day_reinforces_it(repo
     assert mine_receipts(repo.workspace(), again=True).reinforced == ()
 
 
-def test_taking_in_bit_by_bit_is_taking_in_at_once(repo: Checkout, tmp_path: Path) -> None:
+def test_importing_bit_by_bit_is_importing_at_once(repo: Checkout, tmp_path: Path) -> None:
     draw, story = random.Random(11), Story()
     for _ in range(40):
         story.command(draw.choice(["make a", "make b", "make c", "ls"]), draw.choice([0, 0, 1]))
@@ -85,7 +85,7 @@ def test_taking_in_bit_by_bit_is_taking_in_at_once(repo: Checkout, tmp_path: Pat
     assert seen(repo) == seen(whole) and len(seen(whole)) > 3
 
 
-def test_many_that_take_in_at_once_make_each_candidate_once(repo: Checkout) -> None:
+def test_many_that_import_at_once_make_each_candidate_once(repo: Checkout) -> None:
     for day in (0, 1, 2):
         for command in (BUILD, PASSES):
             ran(repo, *command, day=day)
@@ -106,7 +106,7 @@ def test_a_race_that_is_lost_makes_the_others(repo: Checkout, monkeypatch: pytes
     assert seen(repo) == {"one": ("candidate", 1), "two": ("candidate", 1)}
 
 
-def test_where_nothing_can_be_written_the_reason_is_told(repo: Checkout) -> None:
+def test_where_nothing_can_be_written_the_reason_is_reported(repo: Checkout) -> None:
     for day in (0, 1):
         ran(repo, *PASSES, day=day)
     mine_receipts(repo.workspace())
@@ -174,14 +174,14 @@ def test_a_flood_is_a_trickle(repo: Checkout) -> None:
     assert (len(taken.new), taken.waiting) == (MOST_NEW, 5)
 
 
-def test_below_the_threshold_only_what_is_known_is_reinforced(repo: Checkout, kl: Call) -> None:
+def test_below_the_threshold_only_what_is_recorded_is_reinforced(repo: Checkout, kl: Call) -> None:
     once = Pattern("Tests need Redis.", "fact", (Sighting("s1", "r1", "ExitCode", "2027-01-01"),), enough=False)
     assert store_patterns(repo.workspace(), [once]).new == ()
     assert kl("memory", "add", "tests need   REDIS.")[0] == 0
     assert store_patterns(repo.workspace(), [once]).reinforced == (id_of("Tests need Redis."),)
 
 
-def test_a_deleted_one_may_be_told_again(repo: Checkout, kl: Call) -> None:
+def test_a_deleted_one_may_be_reported_again(repo: Checkout, kl: Call) -> None:
     kl("memory", "add", "Tests need Redis.")
     ws = repo.workspace()
     (record,) = list_records(ws, RecordFilter((MEMORY.name,)))
@@ -223,8 +223,8 @@ def test_no_secret_gets_into_file_or_database(repo: Checkout, kl: Call, tmp_path
         text, secret = SHAPES[shape](draw)
         planted.append(secret)
         texts.append(text)
-        told = f"Note: the service is reached with {text}, as the set-up page says."
-        lines.append({"sessionId": "s", "message": {"role": "assistant", "content": told.replace("\n", " ")}})
+        reported = f"Note: the service is reached with {text}, as the set-up page says."
+        lines.append({"sessionId": "s", "message": {"role": "assistant", "content": reported.replace("\n", " ")}})
     for some in (texts[::2], texts[1::2]):
         ran(repo, "/bin/sh", "-ec", "sha1sum nowhere", *some)
         ran(repo, "/bin/sh", "-ec", "sha1sum nowhere", *some)
@@ -241,7 +241,7 @@ def test_no_secret_gets_into_file_or_database(repo: Checkout, kl: Call, tmp_path
 
 
 @pytest.mark.requirement("C1", "A40", "A41", "A42", "A43")
-def test_a_failure_that_a_commit_ended_becomes_what_agents_are_told(repo: Checkout) -> None:
+def test_a_failure_that_a_commit_ended_becomes_what_agents_are_shown(repo: Checkout) -> None:
     repo.write("names.py", "def clean(text):\n    return text.strip()\n")
     repo.write("test_names.py", "from names import clean\n\ndef test_bom():\n    assert clean('\\ufeffa') == 'a'\n")
     repo.commit("Clean names")

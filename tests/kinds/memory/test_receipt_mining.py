@@ -102,7 +102,7 @@ def test_a_file_that_is_written_more_than_once_in_two_sessions_is_a_pattern() ->
     assert {s.proof for s in one(story, "File").sightings} == {"EvidenceGraph"}
 
 
-def test_of_files_that_are_written_often_only_the_first_few_are_told() -> None:
+def test_of_files_that_are_written_often_only_the_first_few_are_reported() -> None:
     story = Story()
     for _ in range(3):
         for number in range(9):
@@ -131,7 +131,7 @@ def test_a_failure_and_the_commit_that_ended_it_are_a_pattern() -> None:
     assert [s.receipt for s in found.sightings] == [story.entries[1].id, story.entries[2].id]
 
 
-def test_a_commit_that_can_not_have_mended_it_is_not_named() -> None:
+def test_a_commit_that_can_not_have_fixed_it_is_not_named() -> None:
     story = Story()
     story.commit("Begin", "src/a.py")
     story.tests({"t.py::test_a": "passed", "t.py::test_b": "passed"})
@@ -164,7 +164,7 @@ def test_work_in_progress_is_no_error_that_was_fixed() -> None:
     assert enough(story) == []
 
 
-def test_a_test_that_came_with_its_code_was_never_broken() -> None:
+def test_a_test_that_was_added_with_its_code_was_never_broken() -> None:
     story = Story()
     story.tests({"t.py::test_new": "failed"})
     story.edit("done")
@@ -237,7 +237,7 @@ TRIVIAL = [
     "cat a b", "/bin/ls", "python --version", "make --help", "env A=1 ls", "sudo ls", "sh -c 'cd src && ls | wc -l'",
     "bash -lc 'git status'", "timeout 60 cat x", "git", "pip list", "docker ps -a", "true", "kl status", "", "   ",
 ]  # fmt: skip
-TELLING = [
+REPORTING = [
     "pytest -q", "make build", "npm run build", "python -m build", "docker compose up -d", "pip install -e .",
     "cargo test", "sh -c 'cd src && make'", "env CI=1 tox -e py312", "uv sync", "git bisect run make",
     "./scripts/deploy.sh staging", "terraform plan", "sh -c 'make'", "timeout 60 make slow", "it's broken ( quoting",
@@ -250,7 +250,7 @@ def test_looking_around_is_trivial(command: str) -> None:
     assert is_trivial(command)
 
 
-@pytest.mark.parametrize("command", TELLING)
+@pytest.mark.parametrize("command", REPORTING)
 def test_building_and_testing_is_not(command: str) -> None:
     assert not is_trivial(command)
 

@@ -71,7 +71,7 @@ def test_of_very_many_receipts_the_newest_are_stored() -> None:
 
 
 @pytest.mark.requirement("A44")
-def test_a_session_reinforces_once_however_often_it_is_told() -> None:
+def test_a_session_reinforces_once_however_often_it_is_reported() -> None:
     event = happened(names.REINFORCED, iso(5), "s1", {"receipts": ["r1"], "proof": "ExitCode"})
     other = happened(names.REINFORCED, iso(9), "s2", {"receipts": ["r1", "r2"], "proof": "ExitCode"})
     tally = tally_of([event, event, other, event])

@@ -97,7 +97,7 @@ def outline(entry: Entry) -> str:
     made = []
     for name, heading in _HEADS:
         text = bullet_list(entry.many(name)) if name in LIST_FIELDS else entry.text(name)
-        # an empty Decision Outcome is written where subsections follow: they are read as its parts only below it
+        # an empty Decision Outcome is written where subsections follow: they are read as its parts only under it
         if text or (name == "decision" and any(map(entry.values.get, _INSIDE))):
             made.append(f"\n{heading}\n\n{shift_headings(text) if name in _INSIDE else text}".rstrip() + "\n")
     return "".join(made)

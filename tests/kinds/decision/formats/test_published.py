@@ -1,4 +1,4 @@
-"""Files in the published forms of other tools: read into the right fields, and nothing that they say is lost."""
+"""Files in the published forms of other tools: read into the right fields, and nothing that they state is lost."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TEXTS = {
 
 
 @pytest.mark.parametrize("case", TEXTS)
-def test_the_format_is_told(case: str) -> None:
+def test_the_format_is_reported(case: str) -> None:
     name, text, form = TEXTS[case]
     assert format_of(name, text).name == form
     assert format_of(name, text.replace("\n", "\r\n")).name == form
@@ -121,7 +121,7 @@ def test_the_json_of_both_seeds() -> None:
         ("json", '[{"title": ""}]', 0), ("json", "[" * 100_000, 0), ("madr", "---\n" + "- [" * 2000 + "\n---\n# T", 2),
     ],
 )  # fmt: skip
-def test_what_can_t_be_read_says_where_and_why(form: str, text: str, line: int) -> None:
+def test_what_can_t_be_read_states_where_and_why(form: str, text: str, line: int) -> None:
     with pytest.raises(NotReadable) as wrong:
         FORMATS[form].read(text)
     assert wrong.value.reason and wrong.value.line == line
