@@ -54,7 +54,8 @@ def _layers(reader: NodeReader, node: Node, *, needed: bool = True) -> tuple[Lay
 
 def _layer(reader: NodeReader, item: Node, names: dict[str, TextNode]) -> tuple[TextNode, dict[str, _Entry]] | None:
     """Name and keys of one layer, with everything checked that does not need the other layers."""
-    title = _name_of(item)
+    own = _text_node(item, "name")
+    title = own.value if own else ""
     found = reader.keys(item, _LAYER_KEYS, f' in layer "{title}"' if title else " in a layer")
     if not found:
         return None
@@ -107,27 +108,22 @@ def _check_paths(reader: NodeReader, item: Node, found: dict[str, _Entry], title
             reader.report(text, f'path "{text.value}" of layer "{title}" {complaint}.')
 
 
-def _name_of(item: Node) -> str:
-    """The name that a layer gives itself, for messages; empty where it has none."""
-    for key, value in getattr(item, "entries", ()):
-        if snake_case(key.value) == "name" and isinstance(value, TextNode):
-            return value.value
-    return ""
+def _listed(found: dict[str, _Entry], key: str) -> list[TextNode]:
+    """The texts of an optional list."""
+    items = getattr(found[key][1], "items", ()) if key in found else ()
+    return [item for item in items if isinstance(item, TextNode) and item.value.strip()]
 
 
 def _paths(found: dict[str, _Entry]) -> list[tuple[str, TextNode]]:
     """The valid paths of a layer with their places; the others are reported already."""
-    node = found["paths"][1] if "paths" in found else None
-    texts = [item for item in getattr(node, "items", ()) if isinstance(item, TextNode) and item.value.strip()]
-    cleaned = [(_clean_path(text.value), text) for text in texts]
+    cleaned = [(_clean_path(text.value), text) for text in _listed(found, "paths")]
     return [(path, text) for (path, complaint), text in cleaned if not complaint]
 
 
 def _namespaces(found: dict[str, _Entry]) -> list[tuple[str, TextNode]]:
     """The namespaces of a layer with their places; `shop.web.*` means `shop.web`."""
-    node = found["namespaces"][1] if "namespaces" in found else None
-    texts = [item for item in getattr(node, "items", ()) if isinstance(item, TextNode)]
-    return [(name, text) for text in texts if (name := text.value.strip().removesuffix(".*"))]
+    named = ((text.value.strip().removesuffix(".*"), text) for text in _listed(found, "namespaces"))
+    return [(name, text) for name, text in named if name]
 
 
 def _refuse_shared_namespaces(reader: NodeReader, raw: list[tuple[TextNode, dict[str, _Entry]]]) -> None:
@@ -191,13 +187,16 @@ def _refuse_text(reader: NodeReader, title: str, node: TextNode, names: dict[str
     reader.report(node, f'"may_depend_on" of layer "{title}" must be a list of layers, or {_LOWER}.', hint)
 
 
+def _choice(reader: NodeReader, found: dict[str, _Entry], key: str, options: Sequence[str]) -> str:
+    """An optional choice; the first by default."""
+    return reader.choice(found[key][1], f'"{key}"', options) if key in found else options[0]
+
+
 def _optional_text(reader: NodeReader, found: dict[str, _Entry], key: str, where: str) -> str:
     """An optional text; empty by default."""
     return reader.text(found[key][1], f'"{key}"{where}') if key in found else ""
 
 
-_KeyValue = tuple[TextNode, Node]
-"""A key and its value."""
 _IGNORES: Final = {
     "ignore_imports": "list",
     "unmatched_ignore_imports_alerting": "alert",
@@ -224,6 +223,7 @@ _ALERTS: Final = ("error", "warn", "none")
 _REFUSED: Final = (
     '"contract_types" is not allowed: such contracts are code of the checkout, and none of it is run here.'
 )
+_BUILT_IN: Final = f"Built-in types: {', '.join(CONTRACT_TYPES)}. Run lint-imports for others."
 
 
 def without_types(reader: NodeReader, node: Node) -> Node:
@@ -233,7 +233,7 @@ def without_types(reader: NodeReader, node: Node) -> Node:
     # custom types are classes that import-linter imports from the checkout (ADR-0010)
     for key, _ in node.entries:
         if snake_case(key.value) == CUSTOM_TYPE:
-            reader.report(key, _REFUSED, f"Built-in types: {', '.join(CONTRACT_TYPES)}. Run lint-imports for others.")
+            reader.report(key, _REFUSED, _BUILT_IN)
     entries = tuple(entry for entry in node.entries if snake_case(entry[0].value) != CUSTOM_TYPE)
     return MapNode(entries, node.line, node.column)
 
@@ -250,7 +250,7 @@ def _contract(reader: NodeReader, item: Node, names: dict[str, TextNode]) -> Con
     if not isinstance(item, MapNode):
         reader.keys(item, _OWN, " in a contract")
         return None
-    title, sort = (_plain(item, key) for key in ("name", "type"))
+    title, sort = (_text_node(item, key) for key in ("name", "type"))
     where = f' in contract "{title.value}"' if title else " in a contract"
     fields = _fields(reader, item, sort, where)
     known = (
@@ -264,15 +264,16 @@ def _contract(reader: NodeReader, item: Node, names: dict[str, TextNode]) -> Con
         if sort_.endswith("!") and key not in found:
             reader.report(title or item, f'contract "{title.value if title else ""}" has no "{key}".')
     roots, externals, checking = (_session(reader, found, key, where) for key in _SESSION)
-    decision = reader.text(found["decision"][1], f'"decision"{where}') if "decision" in found else ""
+    decision = _optional_text(reader, found, "decision", where)
     line = title.line if title else item.line
     kind = sort.value if sort else ""
     made = tuple(option for option in options if option is not None)
     return Contract(name, kind, made, line, decision, tuple(roots), bool(externals), bool(checking))
 
 
-def _plain(item: MapNode, wanted: str) -> TextNode | None:
-    found = (value for key, value in item.entries if snake_case(key.value) == wanted)
+def _text_node(item: Node, wanted: str) -> TextNode | None:
+    """The text of a key, for messages; None where there is none."""
+    found = (value for key, value in getattr(item, "entries", ()) if snake_case(key.value) == wanted)
     return next((value for value in found if isinstance(value, TextNode) and value.value.strip()), None)
 
 
@@ -282,16 +283,13 @@ def _fields(reader: NodeReader, item: MapNode, sort: TextNode | None, where: str
         reader.report(item, f'"type" is missing{where}.', f"One of: {', '.join(CONTRACT_TYPES)}.")
         return {}
     if sort.value not in CONTRACT_TYPES:
-        hint = (
-            suggest_spelling(sort.value, CONTRACT_TYPES)
-            or f"Built-in types: {', '.join(CONTRACT_TYPES)}. Run lint-imports for others."
-        )
+        hint = suggest_spelling(sort.value, CONTRACT_TYPES) or _BUILT_IN
         reader.report(sort, f'"{sort.value}" is not a built-in type of import-linter{where}.', hint)
         return {}
     return CONTRACT_TYPES[sort.value]
 
 
-def _name(reader: NodeReader, item: Node, found: dict[str, _KeyValue], names: dict[str, TextNode]) -> str:
+def _name(reader: NodeReader, item: Node, found: dict[str, _Entry], names: dict[str, TextNode]) -> str:
     if "name" not in found:
         reader.report(item, 'a contract without "name".')
         return ""
@@ -304,7 +302,7 @@ def _name(reader: NodeReader, item: Node, found: dict[str, _KeyValue], names: di
     return name
 
 
-def _option(reader: NodeReader, pair: _KeyValue, key: str, sort: str, where: str) -> Option | None:
+def _option(reader: NodeReader, pair: _Entry, key: str, sort: str, where: str) -> Option | None:
     line, node, what = pair[0].line, pair[1], f'"{key}"{where}'
     if sort.startswith("list"):
         values = _words(reader, node, what)
@@ -321,7 +319,7 @@ def _option(reader: NodeReader, pair: _KeyValue, key: str, sort: str, where: str
     return Option(key, text, line) if text else None
 
 
-def _session(reader: NodeReader, found: dict[str, _KeyValue], key: str, where: str) -> list[str]:
+def _session(reader: NodeReader, found: dict[str, _Entry], key: str, where: str) -> list[str]:
     """The value of a key that import-linter takes for all contracts; a boolean is empty for false."""
     if key not in found:
         return []
@@ -343,9 +341,6 @@ _KEYS: Final = (
     "unassigned_imports",
 )  # fmt: skip
 _EXCEPTION_KEYS: Final = ("from", "to", "until", "decision")
-_TYPE_CHECKING: Final = ("ignore", "enforce")
-_INDIRECT: Final = ("ignore", "forbid")
-_UNASSIGNED: Final = ("follow", "ignore")
 
 
 def read_manifest(path_name: str, text: bytes) -> Manifest:
@@ -368,20 +363,13 @@ def read_manifest(path_name: str, text: bytes) -> Manifest:
     if "layers" not in found and not given and isinstance(root, MapNode) and not _is_misspelt(root):
         reader.report(root, 'the key "layers" is missing.', f"Add it, or {_WRITE_NEW}")
     layers = _layers(reader, found["layers"][1], needed=not given) if "layers" in found else ()
-    mode, exhaustive = _TYPE_CHECKING[0], False
-    if "type_checking_imports" in found:
-        mode = reader.choice(found["type_checking_imports"][1], '"type_checking_imports"', _TYPE_CHECKING)
-    if "exhaustive" in found:
-        exhaustive = reader.boolean(found["exhaustive"][1], '"exhaustive"', False)
-    unassigned = _UNASSIGNED[0]
-    if "unassigned_imports" in found:
-        unassigned = reader.choice(found["unassigned_imports"][1], '"unassigned_imports"', _UNASSIGNED)
-    indirect = reader.choice(found["indirect"][1], '"indirect"', _INDIRECT) if "indirect" in found else _INDIRECT[0]
+    mode = _choice(reader, found, "type_checking_imports", ("ignore", "enforce"))
+    exhaustive = "exhaustive" in found and reader.boolean(found["exhaustive"][1], '"exhaustive"', False)
+    unassigned = _choice(reader, found, "unassigned_imports", ("follow", "ignore"))
+    indirect = _choice(reader, found, "indirect", ("ignore", "forbid"))
     exceptions = _exceptions(reader, found["exceptions"][1]) if "exceptions" in found else ()
-    language, place = (
-        _optional_text(reader, found, "language", ""),
-        found["language"][0].line if "language" in found else 0,
-    )
+    language = _optional_text(reader, found, "language", "")
+    place = found["language"][0].line if "language" in found else 0
     if problems:
         raise ManifestProblems(_without_echo(refused, problems))
     return Manifest(path_name, layers, mode, exhaustive, exceptions, contracts, indirect, language, place, unassigned)
