@@ -16,7 +16,6 @@ from kl_hooks.model.problem import Problem
 from kl_hooks.model.symbol import Link, split_id
 
 if TYPE_CHECKING:
-    from kl_hooks.arch.suggestions import SourceReader
     from kl_hooks.model.contract import Breach
 
 
@@ -223,7 +222,7 @@ def violations(
     manifest: Manifest,
     links: Iterable[Link],
     modules: Mapping[str, str],
-    sight: SourceReader | None = None,
+    sight: Survey | None = None,
     today: str = "",
     closely: Collection[tuple[str, int]] | None = None,
     whole: Callable[[], Iterable[Link]] | None = None,

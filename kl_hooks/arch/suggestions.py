@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import accumulate
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 from kl_hooks.arch.layers import (
     THROUGH_METHOD,
@@ -24,7 +24,7 @@ from kl_hooks.model.manifest import Manifest
 from kl_hooks.model.symbol import Link, split_id
 
 if TYPE_CHECKING:
-    from kl_hooks.arch.import_survey import ImportIndex
+    from kl_hooks.arch.import_survey import ImportIndex, Survey
 
 
 _MAX_WALKS: Final = 30
@@ -157,27 +157,6 @@ _MOST_LOOKS: Final = 8
 """Modules, or groups of them, that are asked for one by one before all imports are put in order once."""
 
 
-class SourceReader(Protocol):
-    """The source behind an import; read for violations only."""
-
-    @property
-    def index(self) -> ImportIndex | None:
-        """Who imports whom; None where only the imports given are known."""
-        ...
-
-    def statement(self, link: Link) -> str:
-        """The import statement on one line; empty where it is not known."""
-        ...
-
-    def kind(self, link: Link) -> str:
-        """What the file needs it for: `unused`, `annotations`, or `needed`."""
-        ...
-
-    def read(self, paths: Sequence[str]) -> Mapping[str, bytes]:
-        """The contents of files, to find a suggestion in."""
-        ...
-
-
 class Suggestions:
     """Suggestions from today's imports between layers: which modules get the same name legally."""
 
@@ -224,7 +203,7 @@ class Suggestions:
                 self._legal[edge.imported].append(edge)
         return self._legal
 
-    def out(self, edge: Edge, sight: SourceReader | None = None) -> str:
+    def out(self, edge: Edge, sight: Survey | None = None) -> str:
         """One sentence without a full stop: what to do instead of this import."""
         if edge.link.method == TYPE_CHECKING_METHOD:
             need = f"describe what {edge.source.name} needs as a Protocol of its own"
@@ -242,7 +221,7 @@ class Suggestions:
             return f"only annotations use it here: {move}"
         return self._bridge(edge) or self._pass_in(edge, sight) or self._move(edge)
 
-    def _pass_in(self, edge: Edge, sight: SourceReader | None) -> str:
+    def _pass_in(self, edge: Edge, sight: Survey | None) -> str:
         if sight is None:
             return ""
 
