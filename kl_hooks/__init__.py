@@ -2,3 +2,6 @@
 
 Its packages have one order of imports (`.kl/architecture.yaml`); `docs/architecture.md` describes each.
 """
+
+__version__ = "0.1.0"
+"""Read from here, also by the build: importlib.metadata takes longer to import than `kl --version` to run."""

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 from urllib.parse import quote
 
+from kl_hooks import __version__
 from kl_hooks.arch.content import load_content
 from kl_hooks.arch.import_survey import survey_imports
 from kl_hooks.arch.layer_check import INDIRECT_METHOD, Verdict
@@ -443,21 +444,12 @@ def render_document(ws: Workspace, shape: str, found: Sequence[CheckedContent], 
     if shape == "gitlab":
         return _json(gitlab(found))
     if shape == "sarif":
-        return _json(sarif(found, _version()))
+        return _json(sarif(found, __version__))
     values = [_plain(source, verdict) for source, verdict in found]
     for value, (_, verdict) in zip(values, found, strict=True) if lists else ():
         value["unassigned_files"] = list(verdict.unassigned) if verdict else []
     clean = all(value["clean"] for value in values)
     return _json(values[0] if len(values) == 1 else {"schema": SCHEMA, "clean": clean, "checks": values})
-
-
-def _version() -> str:
-    from importlib.metadata import PackageNotFoundError, version
-
-    try:
-        return version("kl-hooks")
-    except PackageNotFoundError:  # run from a folder, never installed
-        return "unknown"
 
 
 def _plain(source: str, verdict: Any) -> dict[str, Any]:

@@ -13,12 +13,12 @@ import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Final
 
 import click
 
+from kl_hooks import __version__
 from kl_hooks.arch.baseline import BaselineEntry, baseline_bytes, entries_for
 from kl_hooks.arch.content import WORKTREE, load_content, require_repository, utc_day
 from kl_hooks.arch.import_survey import Survey, survey_imports
@@ -402,7 +402,7 @@ def _to_dict(found: _Survey) -> dict[str, object]:
 
 def _survey_lines(ws: Workspace, found: _Survey) -> Iterator[str]:
     """What was found and done, for a person."""
-    yield f"kl {_version()} - knowledge layer for this repository\n"
+    yield f"kl {__version__} - knowledge layer for this repository\n"
     for row in found.found:
         yield "  found   " + "  ".join(f"{word:<14}" for word in row).rstrip()
     if not found.layers:
@@ -453,13 +453,6 @@ def _steps(found: _Survey) -> list[str]:
         "record a run of tests     pytest",
         "see what is recorded      kl status",
     ]
-
-
-def _version() -> str:
-    try:
-        return version("kl-hooks")
-    except PackageNotFoundError:
-        return "(not installed)"
 
 
 @click.command(epilog="Example: kl init --yes")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from kl_hooks import __version__
 from kl_hooks.cli.groups import LazyGroup
 from kl_hooks.errors import CLEAN, ENVIRONMENT_ERROR, INTERNAL_ERROR, INTERRUPTED, USAGE_ERROR, KlError
 from kl_hooks.model.text import brief, one_line, safe_text
@@ -140,7 +141,7 @@ def _may_describe_kinds(root: str | None) -> bool:
     context_settings={"help_option_names": ["-h", "--help"], "auto_envvar_prefix": "KL"},
 )  # fmt: skip
 @click.option("--root", type=click.Path(file_okay=False, exists=True), help="Work on the repository of this folder.")
-@click.version_option(package_name="kl-hooks", prog_name="kl")
+@click.version_option(__version__, prog_name="kl")
 @click.pass_context
 def kl(context: click.Context, root: str | None) -> None:
     """A knowledge layer for coding agents and the people who work with them.
