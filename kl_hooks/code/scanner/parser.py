@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 # without a new number the database would go on giving facts of the older scanner: a blob is read once (ADR-0004)
 PARSER_VERSION: Final = "python-ast/10"
 """Part of the key of remembered facts: raised whenever the same bytes would give other facts."""
-WORD: Final = re.compile(r"[A-Za-z_\x80-\U0010ffff][\w\x80-\U0010ffff]*")
+# the ASCII characters that are none, negated: `re` spends 7 ms at every start on a range up to U+10FFFF (CPython 3.13)
+WORD: Final = re.compile(r"[^\x00-@\[-^`{-\x7f][^\x00-/:-@\[-^`{-\x7f]*")
 """An identifier. `\\w` alone knows neither signs that combine nor all else that Python takes: `हिन्दी`, `a·b`, `℘`."""
 LARGEST: Final = 1_000_000
 """Bytes. What is larger was made by a machine, for a machine."""
