@@ -8,7 +8,6 @@ that every Python ranks alike.
 from __future__ import annotations
 
 import re
-from array import array
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from heapq import nlargest
@@ -25,7 +24,7 @@ from kl_hooks.store.database import chunks, placeholders
 
 if TYPE_CHECKING:
     from kl_hooks.index.history import History
-    from kl_hooks.index.postings import Columns, Files, Postings
+    from kl_hooks.index.postings import Columns, Postings
     from kl_hooks.index.terms import Query
     from kl_hooks.store.database import Database
     from kl_hooks.workspace import Workspace
@@ -57,10 +56,10 @@ _MESSAGE_HALF_LIFE: Final = 700
 """Days."""
 _K1: Final = 1.2
 _B: Final = 0.75
-DEFINITIONS: Final = ("function:", "method:", "property:", "type:", "interface:")
-"""How the IDs of what is ranked begin."""
 _IMPORTED: Final = 100
 """Files that lift those that import them."""
+_WEAK: Final = 0.001
+"""Of the strongest one: what a file with less gives is not seen in the result."""
 _ABOUT_TESTS: Final = re.compile(r"(?i)\b(?:tests?|testing|pytest|unittest|fixtures?|conftest|examples?)\b")
 _OTHER_SHARE: Final = 80
 """Percent that a test counts against source where a task is about tests."""
@@ -246,13 +245,15 @@ class StoredCode:
 
     def definitions(self, names: Collection[str]) -> Mapping[str, Sequence[str]]:
         """As `CodeReader.definitions`."""
-        known = set(self.postings.files.paths)
-        found: dict[str, list[str]] = {}
+        rows: list[tuple[str, str]] = []
         for some in chunks(sorted(names)):
-            sql = f"SELECT name, id, path FROM symbols WHERE name IN ({placeholders(some)}) ORDER BY path, id"
-            for name, identifier, path in self._db.rows(sql, some):
-                if path in known and identifier.startswith(DEFINITIONS):
-                    found.setdefault(name, []).append(path)
+            sql = f"SELECT name, path, id FROM symbols WHERE name IN ({placeholders(some)}) ORDER BY path, id"
+            rows += [(name, path) for name, path, identifier in self._db.rows(sql, some) if _is_ranked(identifier)]
+        known = self.postings.existing(path for _, path in rows)
+        found: dict[str, list[str]] = {}
+        for name, path in rows:
+            if path in known:
+                found.setdefault(name, []).append(path)
         return found
 
     def importers(self, paths: Collection[str]) -> Mapping[str, Collection[str]]:
@@ -304,9 +305,10 @@ class _Scores:
 
     def __init__(self, reader: CodeReader, query: Query) -> None:
         self._reader, self._query = reader, query
-        self._files: Files = reader.postings.files
-        self._owner = _owners(self._files)
-        self._columns = reader.postings.find(tuple(query.weights))
+        self._totals = reader.postings.totals
+        self._averages = self._totals.averages()
+        self._columns = reader.postings.find(query.weights)
+        self._path_of = reader.postings.paths_of(_all_docs(self._columns.values()))
         self._idf: dict[str, float] = {}
         self.words: dict[int, float] = {}
         """Document → BM25F over all fields."""
@@ -320,14 +322,13 @@ class _Scores:
 
     def _add_term(self, term: str, columns: Columns) -> None:
         """Add what one term gives to every document that has it."""
-        averages = self._files.averages
         # a field that is empty everywhere has no length to divide by
-        slopes = [_LENGTH / average if average else 0.0 for average in averages]
-        owner = self._owner
+        slopes = [_LENGTH / average if average else 0.0 for average in self._averages]
+        path_of = self._path_of
         everywhere: dict[int, float] = {}
         in_names: dict[int, float] = {}
         for doc, packed, length in zip(columns.docs, columns.fields, columns.lengths, strict=True):
-            if owner[doc] < 0:
+            if doc not in path_of:  # dead
                 continue
             place = packed >> FIELD_SHIFT
             value = WEIGHTS[place] * (packed & FREQUENCY) / (1 - _LENGTH + slopes[place] * length)
@@ -336,7 +337,7 @@ class _Scores:
                 in_names[doc] = in_names.get(doc, 0.0) + value
         if not everywhere:
             return
-        self._idf[term] = _idf(self._files.docs, len(everywhere))
+        self._idf[term] = _idf(self._totals.docs, len(everywhere))
         factor = self._query.weights[term] * self._idf[term] * (1 + _SATURATION)
         for sums, values in ((self.words, everywhere), (self.names, in_names)):
             for doc, value in values.items():
@@ -359,22 +360,21 @@ class _Scores:
             hits = sorted(
                 doc
                 for doc in before.keys() & after.keys()
-                if self._owner[doc] >= 0 and not {place + 1 for place in before[doc]}.isdisjoint(after[doc])
+                if doc in self._path_of and not {place + 1 for place in before[doc]}.isdisjoint(after[doc])
             )
-            worth = _idf(self._files.docs, len(hits))
+            worth = _idf(self._totals.docs, len(hits))
             for doc in hits:
                 found[doc] = found.get(doc, 0.0) + worth
         return found
 
     def files(self, is_source: bool) -> tuple[RankedFile, ...]:
         """Every file that any signal names, best first."""
-        paths = self._files.paths
         best = self._by_file(self.words)
         signals: dict[str, Mapping[str, float]] = {
-            "sym5": {paths[place]: _geometric(values) for place, values in best.items()},
-            "symmax": {paths[place]: max(values) for place, values in best.items()},
+            "sym5": {path: _geometric(values) for path, values in best.items()},
+            "symmax": {path: max(values) for path, values in best.items()},
             "path": self._path_scores(),
-            "pairs": {paths[place]: _geometric(values) for place, values in self._by_file(self.pairs).items()},
+            "pairs": {path: _geometric(values) for path, values in self._by_file(self.pairs).items()},
             "names": self._name_scores(),
         }
         signals["past commits"], signals["messages"] = self._history_scores()
@@ -392,11 +392,10 @@ class _Scores:
             for path in sorted(parts, key=lambda path: (-_millionths(self._file_scores[path]), path))
         )
 
-    def _by_file(self, scores: Mapping[int, float]) -> dict[int, list[float]]:
-        found: dict[int, list[float]] = {}
-        owner = self._owner
+    def _by_file(self, scores: Mapping[int, float]) -> dict[str, list[float]]:
+        found: dict[str, list[float]] = {}
         for doc, score in scores.items():
-            found.setdefault(owner[doc], []).append(score)
+            found.setdefault(self._path_of[doc], []).append(score)
         return found
 
     def _path_scores(self) -> dict[str, float]:
@@ -406,14 +405,13 @@ class _Scores:
                 continue
             columns = self._columns[term]
             with_term = {
-                self._owner[doc]
+                self._path_of[doc]
                 for doc, packed in zip(columns.docs, columns.fields, strict=True)
-                if packed >> FIELD_SHIFT == Field.PATH
-            } - {-1}
-            for place in with_term:
-                path = self._files.paths[place]
+                if packed >> FIELD_SHIFT == Field.PATH and doc in self._path_of
+            }
+            for path in with_term:
                 nearness = 1.0 if term in path_terms(path.rpartition("/")[2]) else 0.5
-                worth = min(weight, 1.5) * log(1 + len(self._files.paths) / len(with_term))
+                worth = min(weight, 1.5) * log(1 + self._totals.files / len(with_term))
                 found[path] = found.get(path, 0.0) + worth * nearness
         return found
 
@@ -432,7 +430,7 @@ class _Scores:
         history = self._reader.history
         if history is None or not history.times:
             return {}, {}
-        known = set(self._files.paths)
+        known = self._reader.postings.existing(path for some in history.files for path in some)
         files: list[list[str]] = [[path for path in some if path in known] for some in history.files]
         counted = [bool(some) and len(some) <= _COMMIT_FILES for some in files]
         number = sum(counted)
@@ -451,7 +449,7 @@ class _Scores:
         for commit, some in enumerate(files):
             for path in some if counted[commit] else ():
                 lengths[path] = lengths.get(path, 0.0) + worth[commit] * history.lengths[commit][1]
-        found = history.find(tuple(self._query.weights))
+        found = history.find(self._query.weights)
         idf: dict[str, float] = {}
         for term, weight in self._query.weights.items():
             hits = [(commit, count) for commit, count in found.get(term, ()) if counted[commit]]
@@ -491,12 +489,13 @@ class _Scores:
             ) ** 3
             for path in symbols.keys() | commits.keys() | messages.keys()
         }  # fmt: skip
-        best = sorted(strength, key=lambda path: (-round(strength[path], 9), path))[:_IMPORTED]
-        known = set(self._files.paths)
+        strong = [path for path, value in strength.items() if value > _WEAK]
+        best = sorted(strong, key=lambda path: (-round(strength[path], 9), path))[:_IMPORTED]
         importers = self._reader.importers(best)
+        known = self._reader.postings.existing(one for some in importers.values() for one in some)
         found: dict[str, float] = {}
         for path in best:
-            those = sorted(set(importers.get(path, ())) & known - {path})
+            those = sorted((known & set(importers.get(path, ()))) - {path})
             for one in those:
                 found[one] = found.get(one, 0.0) + strength[path] / (len(those) + 1)
         return found
@@ -504,21 +503,17 @@ class _Scores:
     def symbols(self, files: Sequence[RankedFile]) -> tuple[RankedSymbol, ...]:
         """The symbols of these files, best first."""
         paths = {one.path for one in files}
-        places = {path: place for place, path in enumerate(self._files.paths)}
         callers = self._caller_scores()
         tops = [max(values.values(), default=0.0) for values in (self.words, self.names, self.pairs, callers)]
         best = max(self._file_scores.values(), default=0.0)
         rows = self._reader.symbols(paths)
         found: list[RankedSymbol] = []
         for one in files:
-            place = places.get(one.path)
-            if place is None or one.path not in rows:
-                continue
-            symbols = rows[one.path]
+            symbols = rows.get(one.path, ())
+            first, places = self._reader.postings.documents(one.path)
             module = symbols[0].id.partition(":")[2] if symbols else ""
             nearness = 1 + max(self._file_scores[one.path] - best, -6) / 6
-            for number, at in enumerate(self._reader.postings.places(one.path)):
-                doc = self._files.firsts[place] + number
+            for doc, at in enumerate(places, first):
                 if at >= len(symbols) or symbols[at].kind == "namespace":
                     continue
                 symbol = symbols[at]
@@ -551,7 +546,7 @@ class _Scores:
         if not best:
             return {}
         top = max(score for _, score in best)
-        rows = self._reader.symbols({self._files.paths[self._owner[doc]] for doc, _ in best})
+        rows = self._reader.symbols({self._path_of[doc] for doc, _ in best})
         strength: dict[str, float] = {}
         for doc, score in best:
             name = self._name_of(doc, rows)
@@ -559,7 +554,11 @@ class _Scores:
                 strength[name] = strength.get(name, 0.0) + (score / top) ** 2
         defined = self._reader.definitions(strength)
         terms = {name: text_terms(name)[-1:] for name in strength}
-        columns = self._reader.postings.find([term for some in terms.values() for term in some])
+        columns = self._reader.postings.find(term for some in terms.values() for term in some)
+        alive = (
+            self._path_of.keys()
+            | self._reader.postings.paths_of(_all_docs(columns.values()).difference(self._path_of)).keys()
+        )
         found: dict[int, float] = {}
         for name in sorted(strength):
             gain = strength[name] / max(len(defined.get(name, ())), 1)
@@ -567,27 +566,28 @@ class _Scores:
                 if term not in columns:
                     continue
                 for doc, packed in zip(columns[term].docs, columns[term].fields, strict=True):
-                    if packed >> FIELD_SHIFT == Field.BODY and self._owner[doc] >= 0:
+                    if packed >> FIELD_SHIFT == Field.BODY and doc in alive:
                         found[doc] = found.get(doc, 0.0) + gain
         return found
 
     def _name_of(self, doc: int, rows: Mapping[str, Sequence[SymbolRow]]) -> str:
         """The name of a document's symbol; empty for a module."""
-        place = self._owner[doc]
-        path = self._files.paths[place]
-        at = self._reader.postings.places(path)[doc - self._files.firsts[place]]
-        symbols = rows.get(path, ())
+        path = self._path_of[doc]
+        first, places = self._reader.postings.documents(path)
+        at, symbols = places[doc - first], rows.get(path, ())
         if at >= len(symbols) or symbols[at].kind == "namespace":
             return ""
         return symbols[at].id.rpartition(".")[2]
 
 
-def _owners(files: Files) -> array[int]:
-    """Document → the place of its file; -1: of none, it is dead."""
-    owners = array("i", [-1]) * files.limit
-    for place, (first, count) in enumerate(zip(files.firsts, files.counts, strict=True)):
-        owners[first : first + count] = array("i", [place]) * count
-    return owners
+def _all_docs(columns: Iterable[Columns]) -> set[int]:
+    """The documents that any of these terms is in."""
+    return set().union(*(one.docs for one in columns))
+
+
+def _is_ranked(identifier: str) -> bool:
+    """True for the ID of a function, method or class."""
+    return identifier.startswith(("function:", "method:", "property:", "type:", "interface:"))
 
 
 def _positions(columns: Columns, wanted: Collection[int]) -> dict[int, set[int]]:

@@ -82,8 +82,23 @@ CREATE TABLE history_terms (
 ) WITHOUT ROWID;
 """
 
+# emptied, because what is there was not counted: the scanner has a new version, so every file is written again
+TOTALS: Final = """
+CREATE INDEX term_files_first ON term_files (first);
+CREATE TABLE term_totals (
+    -- The files that there are, counted as they are written.
+    corpus INTEGER PRIMARY KEY,
+    files INTEGER NOT NULL,
+    docs INTEGER NOT NULL,
+    lengths TEXT NOT NULL        -- as in term_files
+);
+DELETE FROM term_files;
+DELETE FROM term_segments;
+DELETE FROM term_postings;
+"""
+
 
 @hookimpl
 def kl_schema() -> Schema:
     """The documents, what their full text is worth, the terms of source, and past commits."""
-    return Schema("index", "graph", (DOCUMENTS, FOLDED, TERMS, HISTORY))
+    return Schema("index", "graph", (DOCUMENTS, FOLDED, TERMS, HISTORY, TOTALS))

@@ -12,7 +12,7 @@ import json
 import zlib
 from array import array
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
 from sys import byteorder
 from typing import Any, Final, NamedTuple, Protocol
@@ -195,6 +195,7 @@ class SegmentWriter:
         if not self._files:
             return
         self._db.many("INSERT INTO term_files VALUES (?, ?, ?, ?, ?, ?, ?)", self._files)
+        _add_to_totals(self._db, [(corpus, docs, lengths) for _, corpus, _, _, _, docs, lengths in self._files], 1)
         _write_segment(self._db, self._segment, self._first, self._next - self._first, self._postings)
         self._files, self._postings = [], {}
         self._segment, self._first = self._segment + 1, self._next
@@ -216,7 +217,32 @@ def add_files(db: Rows, files: Mapping[str, FileTerms]) -> None:
 
 def remove_files(db: Rows, paths: Iterable[str]) -> None:
     """Forget the terms of files, whether there are any or not. Inside one transaction."""
-    db.many("DELETE FROM term_files WHERE path = ?", [(path,) for path in paths])
+    for some in chunks(list(paths)):
+        condition = f"path IN ({placeholders(some)})"
+        _add_to_totals(db, db.rows(f"SELECT corpus, docs, lengths FROM term_files WHERE {condition}", some), -1)
+        db.execute(f"DELETE FROM term_files WHERE {condition}", some)
+
+
+def stored_totals(db: Rows, corpus: int) -> Totals:
+    """How large a corpus is."""
+    rows = db.rows("SELECT files, docs, lengths FROM term_totals WHERE corpus = ?", (corpus,))
+    if not rows:
+        return Totals(0, 0, (0,) * len(Field))
+    files, docs, lengths = rows[0]
+    return Totals(files, docs, tuple(map(int, lengths.split())))
+
+
+def _add_to_totals(db: Rows, rows: Sequence[tuple[int, int, str]], sign: int) -> None:
+    """Count files of (corpus, documents, lengths) in (1) or out (-1)."""
+    for corpus in sorted({row[0] for row in rows}):
+        files, docs, lengths = stored_totals(db, corpus)
+        sums = list(lengths)
+        for _, count, text in (row for row in rows if row[0] == corpus):
+            # a file that could not be read has no documents, and counts for nothing
+            files, docs = files + sign * bool(count), docs + sign * count
+            sums = [total + sign * int(length) for total, length in zip(sums, text.split(), strict=True)]
+        db.execute("DELETE FROM term_totals WHERE corpus = ?", (corpus,))
+        db.execute("INSERT INTO term_totals VALUES (?, ?, ?, ?)", (corpus, files, docs, " ".join(map(str, sums))))
 
 
 def merge_segments(db: Rows) -> None:
@@ -286,47 +312,55 @@ def postings_of(columns: Columns) -> Iterator[tuple[int, int, int, array[int]]]:
         at += count
 
 
-class Files(NamedTuple):
-    """The files of a corpus and their documents."""
+class Totals(NamedTuple):
+    """How large a corpus is."""
 
-    paths: Sequence[str]
-    firsts: Sequence[int]
-    """Number of the first document of each file, rising."""
-    counts: Sequence[int]
-    averages: tuple[float, ...]
-    """Mean length of each field over all documents, in terms; 0 where it is empty everywhere."""
-    limit: int
-    """No document has this number or a larger one, dead ones included."""
+    files: int
+    docs: int
+    lengths: tuple[int, ...]
+    """Terms in each field, of all documents."""
 
-    @property
-    def docs(self) -> int:
-        """How many documents there are."""
-        return sum(self.counts)
+    def averages(self) -> tuple[float, ...]:
+        """Mean length of each field over all documents; 0 where it is empty everywhere."""
+        return tuple(length / self.docs if self.docs else 0.0 for length in self.lengths)
 
 
 class Postings(Protocol):
     """The terms of a corpus, wherever they are stored."""
 
-    files: Files
+    @property
+    def totals(self) -> Totals: ...
 
-    def find(self, terms: Sequence[str]) -> dict[str, Columns]:
+    def find(self, terms: Iterable[str]) -> dict[str, Columns]:
         """Term → where it is, of those that are anywhere. Documents of no file, dead ones, may be among them."""
         ...
 
-    def places(self, path: str) -> Sequence[int]:
-        """The places, among the symbols of a file, of those that its documents are of, in the order of these."""
+    def paths_of(self, docs: Collection[int]) -> dict[int, str]:
+        """Document → its file; those of no file are omitted."""
+        ...
+
+    def existing(self, paths: Iterable[str]) -> set[str]:
+        """Those of these files that the corpus has."""
+        ...
+
+    def documents(self, path: str) -> tuple[int, Sequence[int]]:
+        """The number of a file's first document, and the places that all of them have among the file's symbols."""
         ...
 
 
-def _layout(rows: Iterable[tuple[str, int, int, Sequence[int]]], limit: int) -> Files:
-    """Files of (path, first document, documents, terms in each field)."""
-    files = sorted(rows, key=lambda row: (row[1], row[2]))
-    docs = sum(row[2] for row in files)
-    totals = [sum(row[3][field] for row in files) for field in Field]
-    return Files(
-        [row[0] for row in files], [row[1] for row in files], [row[2] for row in files],
-        tuple(total / docs if docs else 0.0 for total in totals), limit,
-    )  # fmt: skip
+def _paths_of(docs: Collection[int], files: Sequence[tuple[int, int, str]]) -> dict[int, str]:
+    """Document → its file. `files`: (first document, documents, path), rising."""
+    starts = [first for first, _, _ in files]
+    found: dict[int, str] = {}
+    for doc in docs:
+        place = bisect_right(starts, doc) - 1
+        if place >= 0 and doc < starts[place] + files[place][1]:
+            found[doc] = files[place][2]
+    return found
+
+
+_ALL: Final = 20
+"""A look-up of a file costs as much as reading so many."""
 
 
 class StoredPostings:
@@ -334,16 +368,12 @@ class StoredPostings:
 
     def __init__(self, db: Rows, corpus: int = SOURCE) -> None:
         self._db, self._corpus = db, corpus
-        rows = db.rows("SELECT path, first, docs, lengths FROM term_files WHERE corpus = ? AND docs > 0", (corpus,))
-        segments = db.rows("SELECT segment, first + docs FROM term_segments ORDER BY first")
-        self._segments = [segment for segment, _ in segments]
-        files = ((path, first, count, [*map(int, text.split())]) for path, first, count, text in rows)
-        self.files = _layout(files, max((end for _, end in segments), default=0))
+        self.totals = stored_totals(db, corpus)
+        self._segments = [row[0] for row in db.rows("SELECT segment FROM term_segments ORDER BY first")]
 
-    def find(self, terms: Sequence[str]) -> dict[str, Columns]:
+    def find(self, terms: Iterable[str]) -> dict[str, Columns]:
         """As `Postings.find`."""
         found: dict[str, Columns] = {}
-        # many conditions on a primary key are many look-ups, but no scan
         for some in chunks(sorted(set(terms))):
             for segment in self._segments:
                 sql = f"""SELECT term, packed FROM term_postings
@@ -356,31 +386,64 @@ class StoredPostings:
                         found[term] = columns
         return found
 
-    def places(self, path: str) -> Sequence[int]:
-        """As `Postings.places`."""
-        rows = self._db.rows("SELECT places FROM term_files WHERE path = ?", (path,))
-        return json.loads(rows[0][0]) if rows else ()
+    def paths_of(self, docs: Collection[int]) -> dict[int, str]:
+        """As `Postings.paths_of`."""
+        if len(docs) * _ALL > self.totals.files:
+            sql = "SELECT first, docs, path FROM term_files WHERE corpus = ? AND docs > 0 ORDER BY first"
+            return _paths_of(docs, self._db.rows(sql, (self._corpus,)))
+        sql = "SELECT first, docs, path FROM term_files WHERE first <= ? AND docs > 0 ORDER BY first DESC LIMIT 1"
+        found: dict[int, str] = {}
+        first, count, path = 0, 0, ""
+        for doc in sorted(docs):
+            if not first <= doc < first + count:
+                rows = self._db.rows(sql, (doc,))
+                first, count, path = rows[0] if rows else (0, 0, "")
+            if first <= doc < first + count:
+                found[doc] = path
+        return found
+
+    def existing(self, paths: Iterable[str]) -> set[str]:
+        """As `Postings.existing`."""
+        found: set[str] = set()
+        for some in chunks(sorted(set(paths))):
+            sql = f"SELECT path FROM term_files WHERE corpus = ? AND docs > 0 AND path IN ({placeholders(some)})"
+            found.update(path for (path,) in self._db.rows(sql, (self._corpus, *some)))
+        return found
+
+    def documents(self, path: str) -> tuple[int, Sequence[int]]:
+        """As `Postings.documents`."""
+        rows = self._db.rows("SELECT first, places FROM term_files WHERE path = ?", (path,))
+        return (rows[0][0], json.loads(rows[0][1])) if rows else (0, ())
 
 
 class MemoryPostings:
     """The terms of some files that are all in memory: of a revision, which nobody wants to store."""
 
     def __init__(self, files: Mapping[str, FileTerms]) -> None:
-        self._files = {path: files[path] for path in sorted(files)}
+        self._files = {path: files[path] for path in sorted(files) if files[path].places}
         starts = accumulate((len(one.places) for one in self._files.values()), initial=0)
         self._starts = dict(zip(self._files, starts, strict=False))
-        rows = ((path, self._starts[path], len(one.places), one.lengths) for path, one in self._files.items())
-        self.files = _layout((row for row in rows if row[2]), sum(len(one.places) for one in self._files.values()))
+        lengths = tuple(sum(one.lengths[field] for one in self._files.values()) for field in Field)
+        self.totals = Totals(len(self._files), sum(len(one.places) for one in self._files.values()), lengths)
 
-    def find(self, terms: Sequence[str]) -> dict[str, Columns]:
+    def find(self, terms: Iterable[str]) -> dict[str, Columns]:
         """As `Postings.find`."""
+        wanted = set(terms)
         found: dict[str, Columns] = {}
         for path, one in self._files.items():
-            for term in set(terms):
-                if term in one.postings:
-                    _extend(found.setdefault(term, empty_columns()), one.postings[term], self._starts[path])
+            for term in wanted & one.postings.keys():
+                _extend(found.setdefault(term, empty_columns()), one.postings[term], self._starts[path])
         return found
 
-    def places(self, path: str) -> Sequence[int]:
-        """As `Postings.places`."""
-        return self._files[path].places if path in self._files else ()
+    def paths_of(self, docs: Collection[int]) -> dict[int, str]:
+        """As `Postings.paths_of`."""
+        files = [(self._starts[path], len(one.places), path) for path, one in self._files.items()]
+        return _paths_of(docs, files)
+
+    def existing(self, paths: Iterable[str]) -> set[str]:
+        """As `Postings.existing`."""
+        return self._files.keys() & set(paths)
+
+    def documents(self, path: str) -> tuple[int, Sequence[int]]:
+        """As `Postings.documents`."""
+        return self._starts[path], self._files[path].places

@@ -50,8 +50,6 @@ def texts(chance: random.Random) -> list[list[object]]:
 
 def content(reader: Postings) -> dict[str, set[tuple[object, ...]]]:
     """Term → (path, number within the file, field and frequency, length, positions), by place."""
-    files = reader.files
-    starts = dict(zip(files.firsts, zip(files.paths, files.counts, strict=True), strict=True))
     found: dict[str, set[tuple[object, ...]]] = {}
     terms = [
         "cart",
@@ -68,11 +66,11 @@ def content(reader: Postings) -> dict[str, set[tuple[object, ...]]]:
         "b",
     ]
     for term, columns in reader.find(terms).items():
+        paths = reader.paths_of(set(columns.docs))
         for doc, field, length, positions in postings_of(columns):
-            first = max((one for one in starts if one <= doc), default=-1)
-            if first >= 0 and doc < first + starts[first][1]:
-                one = (starts[first][0], doc - first, field, length, tuple(positions))
-                found.setdefault(term, set()).add(one)
+            if doc in paths:
+                first, _ = reader.documents(paths[doc])
+                found.setdefault(term, set()).add((paths[doc], doc - first, field, length, tuple(positions)))
     return found
 
 
@@ -80,22 +78,22 @@ def test_edits_leave_what_a_fresh_index_would_hold(db: SqliteDatabase, monkeypat
     monkeypatch.setattr(postings, "_LARGE", 60)
     monkeypatch.setattr(postings, "_SMALL", 3)
     chance = random.Random(1)
-    locked: dict[str, list[list[object]]] = {}
+    files: dict[str, list[list[object]]] = {}
     segments = set()
     for _ in range(120):
         changed = {
             f"{chance.choice('ab')}{chance.randint(0, 9)}.py": texts(chance) for _ in range(chance.randint(1, 3))
         }
-        removed = chance.sample(sorted(locked), k=min(len(locked), chance.randint(0, 1)))
+        removed = chance.sample(sorted(files), k=min(len(files), chance.randint(0, 1)))
         with db.transaction():
             remove_files(db, [*removed, *changed])
             add_files(db, {path: file_terms(path, some) for path, some in changed.items() if path not in removed})
             merge_segments(db)
-        locked = {path: some for path, some in {**locked, **changed}.items() if path not in removed}
-        stored, fresh = StoredPostings(db), MemoryPostings({path: file_terms(path, locked[path]) for path in locked})
+        files = {path: some for path, some in {**files, **changed}.items() if path not in removed}
+        stored, fresh = StoredPostings(db), MemoryPostings({path: file_terms(path, files[path]) for path in files})
         assert content(stored) == content(fresh)
-        assert stored.files.averages == pytest.approx(fresh.files.averages)
-        assert sorted(stored.files.paths) == sorted(fresh.files.paths)
+        assert stored.totals == fresh.totals
+        assert stored.existing([*files, "none.py"]) == fresh.existing(files) == files.keys()
         segments.add(db.rows("SELECT COUNT(*) FROM term_segments")[0][0])
     assert max(segments) < 25, "small segments are merged"
 
@@ -104,8 +102,9 @@ def test_one_corpus_is_not_seen_from_the_other(db: SqliteDatabase) -> None:
     files = {"src/a.py": [[0, "", "", "cart"]], "tests/test_a.py": [[0, "", "", "cart session"]]}
     with db.transaction():
         add_files(db, {path: file_terms(path, some) for path, some in files.items()})
-    assert list(StoredPostings(db, SOURCE).files.paths) == ["src/a.py"]
-    assert list(StoredPostings(db, OTHER).files.paths) == ["tests/test_a.py"]
+    assert StoredPostings(db, SOURCE).existing(files) == {"src/a.py"}
+    assert StoredPostings(db, OTHER).existing(files) == {"tests/test_a.py"}
+    assert StoredPostings(db, SOURCE).totals.files == 1
     assert not StoredPostings(db, SOURCE).find(["session"])
 
 
@@ -140,7 +139,21 @@ def test_a_file_survives_the_way_to_another_process() -> None:
     assert postings.from_stored(postings.to_stored(made)) == made
 
 
+def test_files_are_found_one_by_one_as_they_are_all_together(
+    db: SqliteDatabase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chance = random.Random(4)
+    with db.transaction():
+        add_files(db, {f"{n}.py": file_terms(f"{n}.py", texts(chance)) for n in range(30)})
+        remove_files(db, [f"{n}.py" for n in range(0, 30, 3)])
+    reader = StoredPostings(db)
+    together = reader.paths_of(range(200))
+    monkeypatch.setattr(postings, "_ALL", 0)
+    assert reader.paths_of(range(200)) == together
+    assert len(set(together.values())) == 20
+
+
 def test_nothing_stored_is_nothing_found(db: SqliteDatabase) -> None:
     empty: Mapping[str, object] = StoredPostings(db).find(["cart"])
     assert not empty
-    assert StoredPostings(db).files.docs == 0
+    assert StoredPostings(db).totals.docs == 0

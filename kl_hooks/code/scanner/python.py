@@ -106,7 +106,7 @@ def no_progress(made: Iterator[Any], number: int) -> Iterator[Any]:
     return made
 
 
-VERSION: Final = f"{parser.PARSER_VERSION}+4"
+VERSION: Final = f"{parser.PARSER_VERSION}+5"
 """Part of the key of remembered facts, as `parse.VERSION`: raised when this file would give other facts, or their
 links would differ."""
 PARTS: Final = 200
