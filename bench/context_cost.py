@@ -21,7 +21,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from bench.measure import python
-from kl_hooks.context.build import build, read_budget
+from kl_hooks.context.build import build
+from kl_hooks.model.package import Request
 from kl_hooks.workspace import Workspace, open_workspace
 
 TASK = "fix rounding of checkout totals in the price report"
@@ -103,14 +104,14 @@ def main() -> None:
         ws = open_workspace(repo)
         connection = full_text(ws)
         sql = "SELECT rowid FROM documents_text WHERE documents_text MATCH ? ORDER BY rank LIMIT 10"
-        build(ws, TASK, read_budget("6000"))
+        build(ws, Request(TASK))
         rows: list[tuple[float, float, float, float]] = []
         for _ in range(asked.rounds):
             rows.append((
                 python("-c", "import click", cwd=repo),
                 python("-m", "kl_hooks", "context", TASK, cwd=repo),
                 inside(lambda: connection.execute(sql, (QUERY,)).fetchall()),
-                inside(lambda: build(ws, TASK, read_budget("6000"))),
+                inside(lambda: build(ws, Request(TASK))),
             ))  # fmt: skip
         click, process, query, built = (statistics.median(column) for column in zip(*rows, strict=True))
     print(f"CPU, medians of {asked.rounds}, interleaved; first call (index built): {cold:.0f} ms")

@@ -80,6 +80,8 @@ class Retriever(NamedTuple):
     """Of its list in the fusion, percent; 100 is neutral."""
     find: Callable[[Any, Task, int], Sequence[Candidate]]
     """(workspace, task, most rows) → candidates, best first. May raise: the package then reports `failed`."""
+    rows: int = 50
+    """Most candidates that are asked for."""
 
 
 class Staleness(NamedTuple):

@@ -15,7 +15,6 @@ from kl_hooks.clock import FixedClock, micros
 from kl_hooks.context.critical import MOST, SECTIONS, CriticalRequest, critical
 from kl_hooks.context.deliver import (
     Delivered,
-    Request,
     as_json,
     deliver,
     explain_items,
@@ -23,8 +22,10 @@ from kl_hooks.context.deliver import (
     find_package,
     trace_id,
 )
+from kl_hooks.context.fuse import PROFILES
+from kl_hooks.context.page import STYLES
 from kl_hooks.errors import UsageProblem
-from kl_hooks.model.package import Candidate
+from kl_hooks.model.package import WEIGHTS, Candidate, Request
 from kl_hooks.model.text import quoted_field, quoted_lines
 from kl_hooks.workspace import Workspace
 
@@ -90,7 +91,8 @@ def critical_(task: str, feature: str, command: str, without: tuple[str, ...], m
         if part.items:
             echo(f"## {part.section.heading}")
             for one in part.items:
-                words = " · ".join([one.tier.word, *(one.marks or (one.authority,))])
+                tier = [one.tier.word] if one.tier is not None else []
+                words = " · ".join([*tier, *(one.marks or (one.authority,))])
                 echo(f"- [{words}] {quoted_field(one.id)}" + (f"  {one.path}" if one.path else ""))
                 echo(quoted_lines(one.text if part.section.whole else one.summary, "  | "))
             if part.omitted:
@@ -103,7 +105,7 @@ def critical_(task: str, feature: str, command: str, without: tuple[str, ...], m
 def _to_dict(one: Candidate) -> dict[str, Any]:
     return {
         "id": one.id, "kind": one.kind, "title": one.title, "text": one.text, "summary": one.summary, "path": one.path,
-        "tier": one.tier.word, "authority": one.authority,
+        "tier": one.tier.word if one.tier is not None else None, "authority": one.authority,
     }  # fmt: skip
 
 
@@ -121,17 +123,40 @@ def context() -> None:
 @context.command(_TASK, cls=_TaskCommand, hidden=True)
 @click.argument("words", nargs=-1, metavar="TASK")
 @click.option("--budget", envvar="KL_CONTEXT_BUDGET", help="Characters (6000, the default) or tokens (1500tok).")
-@format_option("markdown")
+@click.option(
+    "--weight",
+    type=click.Choice(WEIGHTS),
+    default=WEIGHTS[0],
+    show_default=True,
+    help="How much: none, only what is proven (low), or the neighbors of the nearest symbols as well (high).",
+)
+@click.option(
+    "--profile",
+    type=click.Choice(list(PROFILES)),
+    default=next(iter(PROFILES)),
+    show_default=True,
+    help="How records are ranked.",
+)
+@click.option("--max-sources", type=click.IntRange(1, 1000), help="Most files and records.")
+@click.option(
+    "--pin", "pins", multiple=True, metavar="ID", help="A record, symbol or file that belongs to it. Repeatable."
+)
+@click.option("--scope", multiple=True, metavar="PATH", help="Only code and pages of this file or folder. Repeatable.")
+@format_option("markdown", "xml")
 @click.option("--explain", "explained", is_flag=True, help="Then every item's score, its parts and reasons.")
 @click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Write to this file instead.")
 @click.option("--now", metavar="ISO", help="Answer as of this time, such as 2027-01-31T12:00:00Z.")
 def task(
-    words: tuple[str, ...], budget: str | None, shape: str, explained: bool, output: Path | None, now: str | None
-) -> None:
+    words: tuple[str, ...], budget: str | None, weight: str, profile: str, max_sources: int | None,
+    pins: tuple[str, ...], scope: tuple[str, ...], shape: str, explained: bool, output: Path | None, now: str | None,
+) -> None:  # fmt: skip
     """A package for a task in plain words."""
     ws = _at(workspace(), now)
-    style = "markdown" if shape == "markdown" else "text"
-    request = Request(" ".join(words), budget or str(ws.settings.budget), style, trace_id(ws.environ))
+    style = shape if shape in STYLES else "text"
+    request = Request(
+        " ".join(words), budget or str(ws.settings.budget), style, trace_id(ws.environ), weight, profile,
+        max_sources or 0, pins, scope,
+    )  # fmt: skip
     with progress("Reading code, records and history"):
         made = deliver(ws, request)
     _print_warnings(made)

@@ -1,6 +1,6 @@
 """Deliver: build a package, cache it for half an hour under its ID, and record that it was shown.
 
-As JSON (`kl.package/1`) what differs between two runs that found the same is in the envelope, outside the ID.
+As JSON (`kl.package/2`) what differs between two runs that found the same is in the envelope, outside the ID.
 """
 
 from __future__ import annotations
@@ -9,23 +9,23 @@ import json
 import re
 import time
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.clock import iso, micros
 from kl_hooks.context import package_log
-from kl_hooks.context.build import build, read_budget
+from kl_hooks.context.build import build
 from kl_hooks.errors import KlError, UsageProblem
 from kl_hooks.model.canonical import digest, replace_surrogates
 from kl_hooks.model.claim import tier_words
-from kl_hooks.model.package import Item, Package
+from kl_hooks.model.package import OPTIONS, Item, Package, Request
 from kl_hooks.model.text import one_line, safe_text
 
 if TYPE_CHECKING:
     from kl_hooks.workspace import Workspace
 
 
-SCHEMA: Final = "kl.package/1"
+SCHEMA: Final = "kl.package/2"
 TTL_SECONDS: Final = 1_800
 RECORDED_TASK: Final = 4_000
 """Characters of a task in the package log; a longer one can't be built again from there."""
@@ -35,22 +35,11 @@ _TRACEPARENT: Final = re.compile(r"[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
-    """A request for a package."""
-
-    task: str
-    budget: str
-    """As `read_budget` reads it."""
-    style: str = "text"
-    trace_id: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class Delivered:
     """A package as the caller gets it."""
 
     document: Mapping[str, Any]
-    """`kl.package/1`."""
+    """`kl.package/2`."""
     text: str
     """The rendered package."""
     remark: str = ""
@@ -62,7 +51,7 @@ def deliver(ws: Workspace, request: Request) -> Delivered:
     from kl_hooks.store.redaction import redact
 
     began, now = time.perf_counter(), ws.clock.now()
-    package = build(ws, request.task, read_budget(request.budget), style=request.style)
+    package = build(ws, request)
     about = envelope(request.task, request.budget, request.style, request.trace_id, now)
     made = Delivered(document(package, about), package.text)
     took = round((time.perf_counter() - began) * 1000)
@@ -99,10 +88,11 @@ def _event(request: Request, made: Delivered, took: int) -> dict[str, Any]:
         "task_cut": not whole,
         "budget": request.budget,
         "style": request.style,
-        "knowledge_retrieved": len(shown["items"]) + len(shown["excluded"]),
+        "options": request.options(),
+        "knowledge_retrieved": len(shown["items"]) + len(shown["omitted"]),
         "knowledge_included": len(shown["items"]),
         "context_chars": len(made.text),
-        "context_chars_breakdown": shown["shares"],
+        "context_chars_breakdown": shown["characters"],
         "assembly_ms": took,
     }
 
@@ -122,12 +112,23 @@ def find_package(ws: Workspace, package_id: str) -> Delivered:
         return cached
     if record.get("task_cut"):
         raise UsageProblem("its task was too long to be recorded whole.", place=full_id, hint="Ask again: kl context …")
-    request = Request(record["task"], record["budget"], record["style"], record.get("trace_id", ""))
+    request = _request(record)
     again = deliver(ws, request)
     now_id = again.document["package_id"]
     same = "the same" if now_id == full_id else f"now {now_id}: the knowledge base has changed since"
     remark = f"{full_id} is no longer cached; built again from its request, {same}."
     return Delivered(again.document, again.text, remark)
+
+
+def _request(record: Mapping[str, Any]) -> Request:
+    """Return the request that an event of the package log holds; an earlier version wrote no options."""
+    plain = Request(record["task"], record["budget"], record["style"], record.get("trace_id", ""))
+    found = record.get("options")
+    options: Mapping[str, Any] = found if isinstance(found, dict) else {}
+    changes: dict[str, Any] = {name: options[name] for name in OPTIONS if name in options}
+    for name in ("pins", "scope"):
+        changes[name] = tuple(changes.get(name, ()))
+    return replace(plain, **changes)
 
 
 def _cached(ws: Workspace, package_id: str) -> Delivered | None:
@@ -179,7 +180,7 @@ def trace_id(environ: Mapping[str, str]) -> str:
 
 
 def document(package: Package, about: Envelope) -> dict[str, Any]:
-    """Return `kl.package/1`. Every text is made safe; `budget.used` is the size of the rendered package."""
+    """Return `kl.package/2`. Every text is made safe; `budget.used` is the size of the rendered package."""
     return {
         "schema": SCHEMA,
         "package_id": package.id,
@@ -190,10 +191,10 @@ def document(package: Package, about: Envelope) -> dict[str, Any]:
         "ttl_seconds": TTL_SECONDS,
         "budget": asdict(package.budget),
         "items": [_item_to_dict(item) for item in package.items],
-        "excluded": [{"id": safe_text(one.id), "reason": safe_text(one.reason)} for one in package.omissions],
+        "omitted": [{"id": safe_text(one.id), "reason": safe_text(one.reason)} for one in package.omissions],
         "coverage": dict(package.coverage),
         "policy_decision_id": None,
-        "shares": dict(package.shares),
+        "characters": dict(package.characters),
     }
 
 
@@ -206,14 +207,15 @@ def _item_to_dict(item: Item) -> dict[str, Any]:
         "form": item.form,
         "text": safe_text(item.text),
         "tokens": item.tokens,
-        "tier": found.tier.word,
+        "tier": found.tier.word if found.tier is not None else None,
         "freshness": found.freshness,
         "authority": found.authority,
+        "proof": safe_text(found.proof),
         "path": safe_text(found.path),
         "line": found.line,
         "score": {"total": item.score, "parts": dict(item.parts)},
         "reasons": [safe_text(reason) for reason in found.reasons],
-        "pinned": False,
+        "pinned": found.pinned,
     }
 
 
@@ -235,7 +237,7 @@ def explain_one(shown: Mapping[str, Any], wanted: str) -> list[str]:
     for place, item in enumerate(sorted(shown["items"], key=lambda i: (-i["score"]["total"], i["id"])), 1):
         if item["id"] == wanted:
             return [f"in {package}, {place} of {len(shown['items'])} by score:", *_item_lines(item)]
-    for one in shown["excluded"]:
+    for one in shown["omitted"]:
         if one["id"] == wanted:
             return [f"omitted from {package}: {one['reason']}"]
     asked = ", ".join(f"{name} ({how})" for name, how in shown["coverage"].items()) or "none"
@@ -244,8 +246,8 @@ def explain_one(shown: Mapping[str, Any], wanted: str) -> list[str]:
 
 def _item_lines(item: Mapping[str, Any]) -> list[str]:
     parts = "  ".join(f"{name} {_decimal(value)}" for name, value in item["score"]["parts"].items())
-    tier = tier_words(item["tier"], item.get("freshness", ""))[0]
-    line = f"{_decimal(item['score']['total'])}  {one_line(item['id'])}  [{tier}, {item['form']}]  {parts}"
+    tier = [tier_words(item["tier"], item.get("freshness", ""))[0]] if item["tier"] else []
+    line = f"{_decimal(item['score']['total'])}  {one_line(item['id'])}  [{', '.join([*tier, item['form']])}]  {parts}"
     return [line, *(f"          {one_line(reason)}" for reason in item["reasons"])]
 
 

@@ -1,32 +1,30 @@
 """Fuse: the lists of several retrievers become one ranking, without the items that should not be shown. Pure.
 
-Reciprocal rank fusion, with every part of a score recorded. Below a relevance threshold nothing is added: a
-package of loosely related text makes agents worse than none.
+Records, claims, pages and failing tests are fused here by reciprocal rank, with every part of a score recorded. Code
+is not: its ranking compares files and symbols by one formula (`context.ranking`, ADR-0028). Below a relevance threshold
+nothing is added: loosely related text makes agents worse than none.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
 from kl_hooks.index.index import stem
 from kl_hooks.model.claim import Tier
-from kl_hooks.model.package import Candidate, Omission, Signals
+from kl_hooks.model.package import CODE, Candidate, Omission, Signals
 
 # whole numbers: a sum of floats depends on the order of its terms, and the score is part of a package's ID
 MILLION: Final = 1_000_000
 _RANK_OFFSET: Final = 60
 """The n-th of a list gets 1 / (60 + n): the constant of Cormack, Clarke and Büttcher, SIGIR 2009."""
-LIFT: Final = 50
-"""Percent of a list's worth for an item whose *file* that list names through another item."""
-MOST_TOUCHED: Final = 20
-"""Files: a commit that touches more of them (a mass rename, a new header) is no sign of any one."""
 TIER_BONUS: Final = {Tier.VERIFIED: 30, Tier.INFERRED: 20, Tier.ASSUMED: 10, Tier.GUESSED: 0}
 """Percent on top of an item's score for how well it is proven: the strongest term within one list."""
+_AUTHORITY: Final = {"human": 0, "auto": 1, "agent": 2}
 _KIND_ORDER: Final = (
-    "decision", "objective", "failure", "violation", "guide", "memory", "finding", "fact", "page", "evidence", "symbol",
-    "file", "commit",
+    "failing test", "decision", "objective", "failure", "violation", "guide", "memory", "finding", "fact", "claim",
+    "page", "evidence", "code", "commit",
 )  # fmt: skip
 """Headings from the top, others by name. Fixed, so that prompt caches of equal beginnings hit."""
 _MATCHES: Final = 2
@@ -42,28 +40,55 @@ class Ranked:
     candidate: Candidate
     score: int
     parts: Mapping[str, int]
-    """Retriever → what its list gave; `near:<retriever>` → for its file; `tier` → for how well it is proven."""
+    """Retriever → what its list gave; `tier` → for how well it is proven. Of code: the signals of its ranking."""
     best: int
     """Its best place in any list, from 1; 0 if it is in none."""
 
 
-def fuse(lists: Mapping[str, Sequence[Candidate]], weights: Mapping[str, int] | None = None) -> list[Ranked]:
-    """Return one list, best first, each ID once. `weights`: percent per retriever, 100 where it has none.
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """A way to rank records and claims, as data."""
 
-    An item's score is the sum of weight / (60 + rank) over the lists that hold it, plus half of it where a list names
-    its file only, plus a bonus for its tier. Neither the order of `lists` nor that of equal items matters.
+    description: str
+    tier_bonus: Mapping[Tier, int]
+    """Percent on top of a score."""
+    first: str = ""
+    """What decides before the score: `tier`, `authority`, or nothing."""
+    linear: bool = False
+    """True where a place in a list counts by how far up it is in this list, instead of by its reciprocal."""
+
+
+PROFILES: Final[Mapping[str, Profile]] = {
+    "blended": Profile("relevance and proof together", TIER_BONUS),
+    "tier-first": Profile("the best proven first, whatever its relevance", {}, "tier"),
+    "authority-first": Profile("what people wrote before what tools and agents did", TIER_BONUS, "authority"),
+    "rrf": Profile("reciprocal rank fusion alone", {}),
+    "weighted": Profile("the weighted sum of the places in each list", {}, linear=True),
+}
+"""Name → profile, the default first."""
+
+
+def fuse(
+    lists: Mapping[str, Sequence[Candidate]], weights: Mapping[str, int] | None = None, profile: str = "blended"
+) -> list[Ranked]:
+    """Return one list, best first, each ID once, without code. `weights`: percent per retriever, 100 where it has none.
+
+    An item's score is the sum of weight / (60 + rank) over the lists that hold it, plus a bonus for its tier. Neither
+    the order of `lists` nor that of equal items matters. KeyError for a profile not in `PROFILES`.
     """
+    chosen = PROFILES[profile]
     worth = {name: (weights or {}).get(name, 100) for name in sorted(lists)}
-    found: dict[str, dict[str, tuple[int, Candidate]]] = {}
-    files: dict[str, dict[str, int]] = {}
-    for name in worth:
-        for rank, candidate in enumerate(lists[name], 1):
+    found: dict[str, dict[str, tuple[int, int, Candidate]]] = {}
+    for name, percent in worth.items():
+        listed = [one for one in lists[name] if one.kind not in CODE]
+        for rank, candidate in enumerate(listed, 1):
+            value = reciprocal(rank, percent)
+            if chosen.linear:
+                value = percent * MILLION // 100 * (len(listed) - rank + 1) // len(listed)
             # an ID that a list has twice counts once, at its better place
-            found.setdefault(candidate.id, {}).setdefault(name, (rank, candidate))
-            for path in _touched_files(candidate):
-                files.setdefault(path, {}).setdefault(name, rank)
-    ranked = [_score(places, files, worth) for places in found.values()]
-    return sorted(ranked, key=_order)
+            found.setdefault(candidate.id, {}).setdefault(name, (rank, value, candidate))
+    ranked = [_score(places, chosen) for places in found.values()]
+    return sorted(ranked, key=_order(chosen))
 
 
 def reciprocal(rank: int, percent: int = 100) -> int:
@@ -74,7 +99,7 @@ def reciprocal(rank: int, percent: int = 100) -> int:
 def merge(found: Sequence[Candidate]) -> Candidate:
     """Merge candidates with the same ID: the lasting one, the best proven one, the longest one is the base."""
     # down to the text, so that of two equally proven ones the order of the lists does not decide
-    best = max(found, key=lambda c: (c.is_lasting, c.tier, len(c.text), c.text, c.title, c.freshness))
+    best = max(found, key=lambda c: (c.is_lasting, _tier(c), len(c.text), c.text, c.title, c.freshness))
     path, line = next(((c.path, c.line) for c in (best, *found) if c.path), ("", 0))
     reasons = tuple(dict.fromkeys(r for c in found for r in c.reasons))
     beyond = next((c.beyond for c in found if c.beyond), "")
@@ -82,34 +107,34 @@ def merge(found: Sequence[Candidate]) -> Candidate:
     return replace(best, path=path, line=line, reasons=reasons, beyond=beyond, pinned=pinned)
 
 
-def _touched_files(candidate: Candidate) -> set[str]:
-    """Return the files that it touched. A symbol or a test is no sign of its siblings in its own file."""
-    return {path for path in candidate.touches if path} if len(candidate.touches) <= MOST_TOUCHED else set()
-
-
 def kind_order(kind: str) -> tuple[int, str]:
     """Return the sort key of a kind's heading."""
     return (_KIND_ORDER.index(kind) if kind in _KIND_ORDER else len(_KIND_ORDER), kind)
 
 
-def _score(
-    places: Mapping[str, tuple[int, Candidate]], files: Mapping[str, Mapping[str, int]], worth: Mapping[str, int]
-) -> Ranked:
-    candidate = merge([c for _, c in places.values()])
-    parts = {name: reciprocal(rank, worth[name]) for name, (rank, _) in places.items()}
-    in_a_file = candidate.path and not candidate.touches  # a commit is in no file
-    for name, rank in files.get(candidate.path, {}).items() if in_a_file else ():
-        if name not in places:
-            parts[f"near:{name}"] = reciprocal(rank, worth[name]) * LIFT // 100
-    bonus = sum(parts.values()) * TIER_BONUS[candidate.tier] // 100
+def _tier(candidate: Candidate) -> int:
+    return -1 if candidate.tier is None else candidate.tier
+
+
+def _score(places: Mapping[str, tuple[int, int, Candidate]], profile: Profile) -> Ranked:
+    candidate = merge([c for _, _, c in places.values()])
+    parts = {name: value for name, (_, value, _) in places.items()}
+    bonus = sum(parts.values()) * (profile.tier_bonus.get(candidate.tier, 0) if candidate.tier else 0) // 100
     if bonus:
         parts["tier"] = bonus
-    best = min(rank for rank, _ in places.values())
+    best = min(rank for rank, _, _ in places.values())
     return Ranked(candidate, sum(parts.values()), dict(sorted(parts.items())), best)
 
 
-def _order(item: Ranked) -> tuple[int, int, tuple[int, str], str]:
-    return (-item.score, -item.candidate.tier, kind_order(item.candidate.kind), item.candidate.id)
+def _order(profile: Profile) -> Callable[[Ranked], tuple[object, ...]]:
+    def key(item: Ranked) -> tuple[object, ...]:
+        one = item.candidate
+        before = {"tier": -_tier(one), "authority": _AUTHORITY.get(one.authority, len(_AUTHORITY))}
+        # a failing test is what a reader must know first, whatever matches better
+        failing = one.kind != "failing test"
+        return (failing, before.get(profile.first, 0), -item.score, -_tier(one), kind_order(one.kind), one.id)
+
+    return key
 
 
 def sift(ranked: Sequence[Ranked], signals: Signals) -> tuple[list[Ranked], list[Omission]]:
@@ -120,7 +145,7 @@ def sift(ranked: Sequence[Ranked], signals: Signals) -> tuple[list[Ranked], list
     for item in ranked:
         one = item.candidate
         reason = "expired" if one.freshness == "expired" else one.omit or one.beyond
-        if not reason and not one.is_lasting:
+        if not reason and not one.is_lasting and not one.pinned:
             reason = _below_threshold(item, signals)
         if not reason and one.text and (one.kind, one.text) in texts:
             reason = f"same text as {texts[one.kind, one.text]}"
@@ -137,8 +162,6 @@ def _below_threshold(item: Ranked, signals: Signals) -> str:
 
     A word matches wherever its stem is: this cuts only what shares nothing with the task; retrievers do the ranking.
     """
-    if any(part.startswith("near:") for part in item.parts):
-        return ""
     one = item.candidate
     text = "\n".join((one.id, one.path, one.title, one.summary, one.text)).lower()
     names = (*(name.rpartition(".")[2] for name in signals.symbols), *signals.paths)

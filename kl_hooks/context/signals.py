@@ -51,6 +51,13 @@ _SPLIT: Final = re.compile(r"[\s,;:.()\[\]{}\"'“”‘’«»…–—`/\\=<>!
 _URL: Final = re.compile(r"[a-z][a-z0-9+.-]{1,15}://", re.IGNORECASE)
 _ENDING: Final = re.compile(r"\.([A-Za-z0-9]{1,10})$")
 
+# CPython: `File "a.py", line 3, in f`; pytest, ruff and mypy: `a.py:3: ValueError`, `a.py:3: in f`, `a.py:3:5: E1`
+_FRAME: Final = re.compile(
+    r"""File ["']([^"'\n]{1,500})["'], line (\d{1,7})|^\s*(?:[E>]\s+)?([^\s:]{1,300}\.py):(\d{1,7})\b""", re.M
+)
+_TEST: Final = re.compile(r"(?<![^\s\"'`(])([\w./-]{1,300}\.py(?:::\w{1,200}){1,5}(?:\[[^\]\n]{0,200}\])?)")
+MOST_FRAMES: Final = 50
+
 Token = tuple[str, str]
 """(`word`, `name` or `path`, the text): what one piece of the task is."""
 
@@ -68,7 +75,14 @@ def read_signals(text: str, known: Collection[str] = ()) -> Signals:
         symbols=_first(MOST_OTHERS, (value for sort, value in tokens if sort == "name")),
         failures=_first(MOST_OTHERS, _failures(tokens)),
         paths=_first(MOST_OTHERS, (value for sort, value in tokens if sort == "path")),
+        frames=_frames(text[:MOST_TEXT]),
+        tests=_first(MOST_OTHERS, (match[1] for match in _TEST.finditer(text[:MOST_TEXT]))),
     )
+
+
+def _frames(text: str) -> tuple[tuple[str, int], ...]:
+    found = [((one[1] or one[3]).replace("\\", "/"), int(one[2] or one[4])) for one in _FRAME.finditer(text)]
+    return tuple(found[-MOST_FRAMES:])
 
 
 def _first(most: int, values: Iterator[str]) -> tuple[str, ...]:

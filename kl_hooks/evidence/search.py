@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Final
 from kl_hooks.evidence.claims import current_claims
 from kl_hooks.evidence.commits import LoggedCommit, commits_by_sha
 from kl_hooks.evidence.ingestion import sync_evidence
-from kl_hooks.evidence.ledger import Entry, entries_of_tree, largest_run, recent
+from kl_hooks.evidence.ledger import Entry, entries_of_tree, recent
 from kl_hooks.evidence.provenance import worktree_state
 from kl_hooks.evidence.trust import observation
 from kl_hooks.index.index import Document, Hit, owners, replace_many, search
-from kl_hooks.model.canonical import digest
-from kl_hooks.model.claim import Claim, Tier, tier, tier_words
+from kl_hooks.model.claim import Claim, tier, tier_words
 from kl_hooks.model.package import Candidate
 from kl_hooks.model.receipt import REFUTES, Evidence
 from kl_hooks.model.text import name_list, one_line
@@ -24,20 +23,19 @@ from kl_hooks.workspace import Workspace
 if TYPE_CHECKING:
     from kl_hooks.model.package import Task
 
-COMMIT, TEST, FAILURE, CLAIM = "commit", "test", "failure", "claim"
-"""Kinds of documents. A claim is an asserted one. A failure is a test again, with the words of its message."""
+COMMIT, FAILURE, CLAIM = "commit", "failure", "claim"
+"""Kinds of documents. A claim is an asserted one; a failure is a failed test with the words of its message."""
 SOURCES: Final = ("pytest", "junit")
 RECENT_RUNS: Final = 10
-"""Runs among which the one with most tests counts as the whole suite: the newest may be a selection (`-k`)."""
+"""Runs that are looked at for the newest outcome of a test, besides those of this content."""
 
 
 def update_search_index(ws: Workspace, db: Database) -> None:
     """Bring the index up to the evidence in `db`; it is opened for writing only where something is missing."""
     newest = next((e for source in SOURCES for e in recent(db, 1, source)), None)
-    whole = largest_run(db, newest.receipt.source, RECENT_RUNS) if newest else None
     with ws.store.reading("graph") as index:
-        have = owners(index, (COMMIT, TEST, FAILURE, CLAIM)) if index else set()
-    batch = dict(_commit_documents(db, have)) | (_test_documents(newest, whole or newest, have) if newest else {})
+        have = owners(index, (COMMIT, "test", FAILURE, CLAIM)) if index else set()
+    batch = dict(_commit_documents(db, have)) | (_failure_documents(newest, have) if newest else {})
     batch |= _claim_documents(db, have)
     if batch:
         with ws.store.writing("graph") as index, index.transaction():
@@ -66,27 +64,26 @@ def _claim_documents(db: Database, have: set[str]) -> dict[str, list[Document]]:
     return {owner: one for owner, one in made.items() if owner not in have} | {owner: [] for owner in removed}
 
 
-def _test_documents(newest: Entry, whole: Entry, have: set[str]) -> dict[str, list[Document]]:
-    """The tests of the `whole` run, the failures of the newest, and no document for the owners they replace."""
-    tests = whole.receipt.evidence
-    # named by a digest of the tests: as long as the suite has the same ones, nothing is indexed anew
-    names = f"tests:{digest('tests', [e.subject for e in tests])[:16]}"
-    failures = f"failures:{newest.id[:16]}"
+def _failure_documents(newest: Entry, have: set[str]) -> dict[str, list[Document]]:
+    """The failed tests of the newest run, and no document for the owners that they replace.
+
+    An earlier version had all tests in the index; those (`tests:…`) go too.
+    """
+    owner = f"failures:{newest.id[:16]}"
     batch: dict[str, list[Document]] = {}
-    if names not in have:
-        batch[names] = [_document(e, TEST) for e in tests]
-    if failures not in have:
-        bad = [_document(e, FAILURE) for e in newest.receipt.evidence if e.outcome in REFUTES]
+    if owner not in have:
+        bad = [_document(one) for one in newest.receipt.evidence if one.outcome in REFUTES]
         # an empty document: without any, a run without failures would look as if it were not indexed, every time
-        batch[failures] = bad or [Document(f"run:{newest.receipt.run}", FAILURE, "", 0, "")]
-    replaced = {o for o in have if o.startswith(("tests:", "failures:"))} - {names, failures}
-    return batch | {owner: [] for owner in replaced}
+        batch[owner] = bad or [Document(f"run:{newest.receipt.run}", FAILURE, "", 0, "")]
+    replaced = {one for one in have if one.startswith(("tests:", "failures:"))} - {owner}
+    return batch | {one: [] for one in replaced}
 
 
-def _document(evidence: Evidence, kind: str) -> Document:
+def _document(evidence: Evidence) -> Document:
     nodeid = evidence.subject.removeprefix("test:")
-    words = str(evidence.detail.get("message") or "") if kind == FAILURE else ""
-    return Document(evidence.subject, kind, nodeid.partition("::")[0], 0, nodeid, words)
+    return Document(
+        evidence.subject, FAILURE, nodeid.partition("::")[0], 0, nodeid, str(evidence.detail.get("message") or "")
+    )
 
 
 def find_commits(ws: Workspace, task: Task, limit: int) -> list[Candidate]:
@@ -98,11 +95,13 @@ def find_commits(ws: Workspace, task: Task, limit: int) -> list[Candidate]:
 
 
 def find_tests(ws: Workspace, task: Task, limit: int) -> list[Candidate]:
-    """Tests that match words of the task, those that fail first; each with how well its outcome is proven."""
-    hits = _search(ws, task, limit, (FAILURE, TEST))
-    # sorted is stable: failures come first, and the ranking of the search stays within both
-    order = sorted(hits, key=lambda h: h.kind != FAILURE)
-    subjects = list(dict.fromkeys(h.id for h in order if h.id.startswith("test:")))
+    """Tests that failed last and match words of the task; and those that it names, whatever their outcome.
+
+    A test that passes is no item: it is counted at the code that it calls (`proof.symbol_tests`).
+    """
+    hits = _search(ws, task, limit, (FAILURE,))
+    named = [f"test:{name}" for name in task.signals.tests]
+    subjects = list(dict.fromkeys([*named, *(h.id for h in hits if h.id.startswith("test:"))]))
     with ws.store.reading() as db:
         if db is None or not subjects:
             return []
@@ -135,8 +134,7 @@ def _commit_candidate(commit: LoggedCommit) -> Candidate:
     return Candidate(
         id=f"commit:{commit.sha}", kind="commit", title=commit.subject,
         text="\n".join(line for line in lines if line), summary=f"{start}: {one_line(commit.subject, 100)}",
-        path=commit.files[0] if commit.files else "", tier=Tier.INFERRED, authority="human",
-        reasons=("a past commit with words of the task",), touches=commit.files,
+        authority="human", reasons=("a past commit with words of the task",),
     )  # fmt: skip
 
 
@@ -156,9 +154,10 @@ def _test_candidate(subject: str, entries: Sequence[Entry], claim: Claim | None)
         outcome = f"{evidence.outcome}; run {entry.receipt.run[:8]} of {entry.receipt.ended[:10]}"
         more = one_line(str(evidence.detail.get("message") or ""), 300)
         level, freshness = tier([observation(entry.receipt, evidence, entry.origin)]), "not assessed"
-    nodeid = subject.removeprefix("test:")
+    nodeid, failed = subject.removeprefix("test:"), evidence.outcome in REFUTES
     return Candidate(
-        id=subject, kind="evidence", title=nodeid, text=f"{nodeid} {outcome}" + (f"\n{more}" if more else ""),
-        summary=f"{nodeid} {outcome}", path=nodeid.partition("::")[0], tier=level, freshness=freshness,
-        reasons=("a test that matches words of the task",),
+        id=subject, kind="failing test" if failed else "evidence", title=nodeid,
+        text=outcome + (f"\n{more}" if more else ""), summary=f"{outcome} {more}".rstrip(),
+        path=nodeid.partition("::")[0], tier=level, freshness=freshness,
+        reasons=("a test that failed last and has words of the task" if failed else "a test that the task names",),
     )  # fmt: skip

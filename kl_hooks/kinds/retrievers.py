@@ -258,10 +258,9 @@ def _governed_symbols(db: Database, record: Record, anchor: str) -> Iterator[Can
             and split_id(one.id)[1].rpartition(".")[0] not in owners
         ]  # fmt: skip
     for symbol in symbols[:_MAX_SYMBOLS]:
-        line = f"{symbol.path}:{symbol.line} {symbol.signature}"
         yield Candidate(
-            id=symbol.id, kind="symbol", title=symbol.signature, text=f"{line}\n{symbol.doc}".rstrip(), summary=line,
-            path=symbol.path, line=symbol.line, is_lasting=True, reasons=(f"governed by {record.id}",),
+            id=symbol.id, kind="symbol", title=symbol.signature, text="", summary=symbol.doc, path=symbol.path,
+            line=symbol.line, is_lasting=True, reasons=(f"governed by {record.id}",),
         )  # fmt: skip
 
 

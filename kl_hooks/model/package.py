@@ -4,8 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
 from kl_hooks.model.claim import Tier
+
+CODE: Final = ("file", "symbol")
+"""Kinds of candidates that are source: they are ranked and shown by themselves, and have no tier."""
+WEIGHTS: Final = ("default", "none", "low", "high")
+"""How much is retrieved: `low` omits what has no proof, `high` adds the neighbors of the nearest symbols."""
+OPTIONS: Final = ("weight", "profile", "max_sources", "pins", "scope")
+"""Fields of a request that the package log keeps where they differ from their defaults."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +28,10 @@ class Signals:
     """Words such as `error` or `broken`, with the code name next to them; at most 10."""
     paths: tuple[str, ...] = ()
     """Words that look like a file, such as `src/a.py`; at most 10."""
+    frames: tuple[tuple[str, int], ...] = ()
+    """(path, line) of tracebacks and pytest reports, as written; the outermost call first; the last 50."""
+    tests: tuple[str, ...] = ()
+    """Tests as pytest writes them: `tests/test_a.py::test_b[1]`; at most 10."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +40,36 @@ class Task:
 
     text: str
     signals: Signals
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A request for a package: the task, and how the package is to be made. All but `trace_id` decides its content."""
+
+    task: str
+    budget: str = "6000"
+    """As `context.page.read_budget` reads it."""
+    style: str = "text"
+    trace_id: str = ""
+    weight: str = "default"
+    """One of `WEIGHTS`."""
+    profile: str = "blended"
+    """How records are ranked: a name in `context.fuse.PROFILES`."""
+    max_sources: int = 0
+    """Most items that are no symbols; 0: as many as fit."""
+    pins: tuple[str, ...] = ()
+    """IDs and paths that belong to the package whatever its task is."""
+    scope: tuple[str, ...] = ()
+    """Files and folders: code and pages elsewhere are omitted. Empty: everywhere."""
+
+    def options(self) -> dict[str, object]:
+        """Return what differs from the defaults, as the package log and the ID of a package keep it."""
+        chosen: dict[str, object] = {}
+        for name in OPTIONS:
+            value = getattr(self, name)
+            if value != Request.__dataclass_fields__[name].default:
+                chosen[name] = list(value) if isinstance(value, tuple) else value
+        return chosen
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,13 +87,12 @@ class Candidate:
     """One line to show where the whole does not fit."""
     path: str = ""
     line: int = 0
-    tier: Tier = Tier.GUESSED
+    tier: Tier | None = None
+    """How well the claim in it is proven; None: it claims nothing (source, a commit)."""
     freshness: str = "not assessed"
     authority: str = "auto"
     """`human`, `agent` or `auto`."""
     reasons: tuple[str, ...] = ()
-    touches: tuple[str, ...] = ()
-    """Other files it covers: those that a commit changed. Their content is nearer to the task."""
     marks: tuple[str, ...] = ()
     """What a reader must know of its origin before its first word: `agent`, `not committed`."""
     is_lasting: bool = False
@@ -64,6 +105,12 @@ class Candidate:
     """Why it is counted, not given, although it fits: enough that is nearer is given. `reason: details`."""
     pinned: bool = False
     """True for what the smallest package keeps, if only as one line."""
+    proof: str = ""
+    """Of code: what recorded tests show of it, in a few words."""
+    score: int = 0
+    """Millionths, where its retriever gives more than an order."""
+    parts: tuple[tuple[str, int], ...] = ()
+    """What that score is made of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +119,7 @@ class Item:
 
     candidate: Candidate
     form: str
-    """`full`, `summary` or `redacted`."""
+    """`full`, `summary`, `redacted`, or of code `name`."""
     text: str
     """As rendered in the package."""
     tokens: int
@@ -114,5 +161,5 @@ class Package:
     """Retriever → `ok`, `empty` or `failed: reason`."""
     text: str
     """The rendered package: what the budget bounds."""
-    shares: Mapping[str, int] = field(default_factory=dict)
-    """Kind → characters used."""
+    characters: Mapping[str, int] = field(default_factory=dict)
+    """Kind → characters of its items in the text; of code those of all files."""

@@ -85,7 +85,7 @@ def record_candidate(ws: Workspace, record: Record) -> Candidate:
         tier=tier([evidence]), freshness="current", authority=record.authority,
         reasons=(f"{kind.name}, {record.status}, by {record.authority}",),
         marks=("agent",) if record.authority == "agent" else (),
-        touches=tuple(i for i in record.many("governs") if "/" in i or "." in i), read_from=record.text("source_path"),
+        read_from=record.text("source_path"),
     )  # fmt: skip
 
 

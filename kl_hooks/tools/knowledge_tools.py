@@ -210,11 +210,12 @@ def _inject(ws: Workspace, given: Arguments) -> Any:
 
 
 def _context(ws: Workspace, given: Arguments) -> Any:
-    from kl_hooks.context.deliver import Request, deliver
+    from kl_hooks.context.deliver import deliver
+    from kl_hooks.model.package import Request
 
     made = deliver(ws, Request(given["task"], given.get("budget") or str(ws.settings.budget)))
     shown = made.document
-    keys = ("package_id", "budget", "coverage", "excluded")
+    keys = ("package_id", "budget", "coverage", "omitted")
     return {"text": made.text, **{name: shown[name] for name in keys if name in shown}}
 
 

@@ -81,7 +81,7 @@ def test_the_nearest_three_are_given_and_the_rest_counted(shop: Checkout) -> Non
     made = package(shop, "edit src/shop/cart.py")
     decisions = [one["id"] for one in made["items"] if one["kind"] == "decision"]
     assert set(decisions) == {*near, far[2]}
-    assert {one["id"] for one in made["excluded"] if one["reason"].startswith("anchored further away")} == set(far[:2])
+    assert {one["id"] for one in made["omitted"] if one["reason"].startswith("anchored further away")} == set(far[:2])
     assert "2 anchored further away" in shop.kl("context", "edit src/shop/cart.py").stdout
     shown = shop.kl("context", "edit src/shop/cart.py").stdout
     assert shown.index(near[0]) < shown.index(far[2])

@@ -10,6 +10,8 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 from kl_hooks.context.fuse import Ranked
+from kl_hooks.context.gather import code_of
+from kl_hooks.context.page import Code
 from kl_hooks.hookspecs import Retriever
 from kl_hooks.model.claim import Tier
 from kl_hooks.model.package import Candidate, Task
@@ -19,12 +21,23 @@ steady = settings(suppress_health_check=[HealthCheck.too_slow])
 
 
 def candidate(name: str, **more: Any) -> Candidate:
-    """A symbol called `name`."""
+    """A fact called `name`."""
     fields: dict[str, Any] = {
-        "id": f"function:shop.{name}", "kind": "symbol", "title": name, "text": f"def {name}() -> int",
-        "summary": f"def {name}()", "path": f"src/{name}.py", "line": 7,
+        "id": f"function:shop.{name}", "kind": "fact", "title": name, "text": f"def {name}() -> int",
+        "summary": f"def {name}()", "path": f"src/{name}.py", "line": 7, "tier": Tier.GUESSED,
     }  # fmt: skip
     return Candidate(**{**fields, **more})
+
+
+def symbol(name: str, path: str = "src/shop.py", **more: Any) -> Candidate:
+    """A function called `name`."""
+    return Candidate(**{"id": f"function:shop.{name}", "kind": "symbol", "title": name, "text": "", "summary": "",
+                        "path": path, "line": 7, **more})  # fmt: skip
+
+
+def code_of_symbols(*symbols: Candidate) -> Code:
+    """The ranking of these symbols and their files, in this order."""
+    return code_of({"named": symbols})
 
 
 def ranked(candidates: Sequence[Candidate]) -> list[Ranked]:
@@ -67,15 +80,24 @@ words = st.sampled_from(["total", "round", "parser", "feed", "cart"])
 candidates = st.builds(
     Candidate,
     id=st.one_of(text, st.integers(0, 20).map(lambda n: f"function:shop.f{n}")),
-    kind=st.one_of(st.sampled_from(["symbol", "evidence", "commit", "decision", "other"]), text),
+    kind=st.one_of(st.sampled_from(["failing test", "evidence", "commit", "decision", "other"]), text),
     title=text,
     text=st.one_of(text, st.integers(1, 400).map(lambda n: "word " * n)),
     summary=text,
     path=st.one_of(text, words.map(lambda w: f"src/{w}.py")),
     line=st.integers(0, 5000),
-    tier=st.sampled_from(Tier),
+    tier=st.one_of(st.none(), st.sampled_from(Tier)),
     freshness=st.one_of(st.sampled_from(["current", "older tree", "expired"]), text),
     reasons=st.lists(text, max_size=2).map(tuple),
 )
 """Candidates of every shape, hostile ones too."""
 unique = st.lists(candidates, max_size=15, unique_by=lambda c: c.id)
+
+symbols = st.builds(
+    symbol,
+    st.one_of(text, st.integers(0, 40).map(lambda n: f"Owner{n % 3}.method{n}")),
+    st.one_of(text.filter(bool), words.map(lambda w: f"src/{w}.py")),
+    summary=text, text=text, proof=text, line=st.integers(0, 5000),
+)  # fmt: skip
+code = st.lists(symbols, max_size=30).map(lambda some: code_of_symbols(*some))
+"""Rankings of symbols of every shape, hostile ones too."""

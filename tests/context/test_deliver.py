@@ -12,9 +12,10 @@ import pytest
 from kl_hooks import hookspecs
 from kl_hooks.clock import FixedClock, micros
 from kl_hooks.context import package_log
-from kl_hooks.context.deliver import RECORDED_TASK, TTL_SECONDS, Delivered, Request, deliver, find_package
+from kl_hooks.context.deliver import RECORDED_TASK, TTL_SECONDS, Delivered, deliver, find_package
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
 from kl_hooks.hookspecs import Retriever, hookimpl
+from kl_hooks.model.package import Request
 from kl_hooks.records.events import list_events as happened
 from kl_hooks.records.write import create_record
 from kl_hooks.workspace import Workspace, open_workspace

@@ -14,7 +14,7 @@ SHOWN: dict[str, Any] = {
         {"id": "function:a", "tier": "verified", "form": "full", "reasons": ["name matches", "x\x1b[1m"],
          "score": {"total": 1_021_310, "parts": {"symbols": 1_016_393, "tier": 4917}}},
     ],
-    "excluded": [{"id": "function:c", "reason": "expired"}],
+    "omitted": [{"id": "function:c", "reason": "expired"}],
     "coverage": {"commits": "failed: locked", "symbols": "ok"},
 }  # fmt: skip
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kl_hooks.context.build import QUARTERS, estimator_of, read_budget, write_budget
+from kl_hooks.context.page import QUARTERS, estimator_of, read_budget, write_budget
 from kl_hooks.errors import UsageProblem
 from kl_hooks.model.package import Budget
 from tests.context.making import steady

@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kl_hooks.context.build import NOTHING_FITS, STYLES, Fitted, estimator_of, fit, read_budget, whole
+from kl_hooks.context.page import (
+    NOTHING,
+    NOTHING_FITS,
+    STYLES,
+    Code,
+    Fitted,
+    estimator_of,
+    fit,
+    read_budget,
+    whole,
+)
 from kl_hooks.model.package import Budget, Candidate, Omission
-from tests.context.making import candidate, ranked, steady, text, unique
+from tests.context.making import candidate, code, code_of_symbols, ranked, steady, symbol, text, unique
 
 styles = st.sampled_from(sorted(STYLES))
 budgets = st.one_of(
@@ -20,17 +31,108 @@ budgets = st.one_of(
 
 
 @steady
-@given(unique, budgets, styles, st.lists(text, max_size=3), st.lists(text, max_size=3))
+@given(unique, code, budgets, styles, st.lists(text, max_size=3), st.lists(text, max_size=3))
 def test_the_rendered_package_never_exceeds_its_budget(
-    many: list[Candidate], budget: Budget, style: str, notes: list[str], reasons: list[str]
+    many: list[Candidate], found: Code, budget: Budget, style: str, notes: list[str], reasons: list[str]
 ) -> None:
+    left = [Omission(f"x{n}", reason) for n, reason in enumerate(reasons)]
+    fitted = fit(ranked(many), budget, STYLES[style], code=found, notes=notes, omissions=left)
+    shown = fitted.page(STYLES[style], "cp-3f9a1c20b7de")
+    used = estimator_of(budget).count(shown)
+    assert used <= budget.total
+    assert fitted.budget.used == used
+
+
+@steady
+@given(unique, code, budgets, styles)
+def test_every_candidate_is_in_or_omitted_with_a_reason(
+    many: list[Candidate], found: Code, budget: Budget, style: str
+) -> None:
+    fitted = fit(ranked(many), budget, STYLES[style], code=found)
+    shown = [one.ranked.candidate for one in (*fitted.chosen, *fitted.code)]
+    omitted = [one.id for one in fitted.omissions]
+    given = [*many, *(one.candidate for one in (*found.files, *found.symbols))]
+    assert sorted([*(one.id for one in shown), *omitted]) == sorted(one.id for one in given)
+    order = [c.id for c in many]
+    assert [c.ranked.candidate.id for c in fitted.chosen] == [i for i in order if i in {c.id for c in shown}]
+    assert all(one.reason for one in fitted.omissions)
+    assert fit(ranked(many), budget, STYLES[style], code=found) == fitted
+
+
+@steady
+@given(unique, code, styles)
+def test_where_all_fits_all_is_there(many: list[Candidate], found: Code, style: str) -> None:
+    fitted = fit(ranked(many), Budget("characters", 10_000_000, 0, "characters"), STYLES[style], code=found)
+    assert [c.ranked.candidate for c in fitted.chosen] == many
+    assert {c.form for c in fitted.chosen} <= {"full"}
+    inside = Counter(one.candidate.path for one in found.symbols)
+    assert len(fitted.code) == len(found.files) + sum(min(n, 25) for n in inside.values())
+
+
+def test_a_long_item_does_not_hide_those_after_it() -> None:
+    long = candidate("long", text="x" * 900, summary="y" * 900, title="z" * 900, id="function:" + "long" * 70)
+    small = [candidate(f"small{n}") for n in range(3)]
+    fitted = fit(ranked([long, *small]), read_budget("500"), STYLES["text"])
+    assert [c.ranked.candidate for c in fitted.chosen] == small
+    assert fitted.omissions[0].id == long.id and fitted.omissions[0].reason.startswith("over budget: ")
+
+
+def test_a_large_item_is_one_line_with_its_id() -> None:
+    large = candidate("large", text="def large()\n" + "    code\n" * 200, summary="def large(): does much")
+    fitted = fit(ranked([large, candidate("small")]), read_budget("6000"), STYLES["text"])
+    assert [c.form for c in fitted.chosen] == ["summary", "full"]
+    shown = fitted.page(STYLES["text"])
+    line = "- [guessed · not assessed · summary] function:shop.large  src/large.py:7\n  | def large(): does much\n"
+    assert line in shown
+
+
+def test_nothing_found_is_said_even_in_the_smallest_package() -> None:
+    for style in STYLES.values():
+        for smallest in ("256", "64tok"):
+            assert NOTHING in fit([], read_budget(smallest), style).page(style)
+
+
+def test_a_budget_that_holds_no_item_says_so() -> None:
+    huge = candidate("x" * 300, text="y" * 300, summary="z" * 300)
+    fitted = fit(ranked([huge]), read_budget("256"), STYLES["text"])
+    assert fitted.chosen == () and NOTHING_FITS in fitted.page(STYLES["text"])
+
+
+def test_omissions_are_counted_by_reason_with_the_way_to_ask() -> None:
     far = Omission("a", "below the relevance threshold: holds 0 of 3 words")
     left = [far, Omission("b", "expired"), Omission("c", "expired")]
     shown = fit(ranked([candidate("f")]), read_budget("6000"), STYLES["text"], omissions=left).page(
         STYLES["text"], "cp-3f9a1c20b7de"
     )
     assert "omitted: 1 below the relevance threshold, 2 expired. Why: kl context why ID cp-3f9a1c20b7de\n" in shown
-    assert shown.startswith("context package cp-3f9a1c20b7de   ") and "   1 of 4 items\n" in shown
+    assert shown.startswith("[Pipeline Knowledge] cp-3f9a1c20b7de   ") and "   1 of 4 items\n" in shown
+
+
+def test_paths_come_before_names_and_each_name_is_under_its_path() -> None:
+    some = [symbol(f"Cart.f{n}", f"src/{'ab'[n % 2]}.py", line=n, id=f"method:a.Cart.f{n}") for n in range(6)]
+    shown = fit([], read_budget("6000"), STYLES["text"], code=code_of_symbols(*some)).page(STYLES["text"])
+    assert "\n## code\n- src/a.py\n  Cart.f0:0  Cart.f2:2  Cart.f4:4\n- src/b.py\n  a.Cart.f1:1  a.Cart.f3:3" in shown
+    (tight,) = fit([], read_budget("256"), STYLES["text"], code=code_of_symbols(*some[::-1])).code[:1]
+    assert tight.ranked.candidate.path == "src/b.py"
+
+
+def test_bodies_are_shown_from_2000_tokens_on_and_docstrings_of_the_first() -> None:
+    some = [symbol(f"f{n}", text=f"def f{n}():\n    return {n}", summary=f"Does {n}.") for n in range(30)]
+    small = fit([], read_budget("1999tok"), STYLES["text"], code=code_of_symbols(*some))
+    large = fit([], read_budget("2000tok"), STYLES["text"], code=code_of_symbols(*some))
+    forms = [Counter(one.form for one in fitted.code[1:]) for fitted in (small, large)]
+    assert forms == [{"summary": 6, "name": 19}, {"full": 2, "summary": 18, "name": 5}]
+    assert "  f0:7\n  | def f0():\n  |     return 0\n" in large.page(STYLES["text"])
+    assert "  f0:7  | Does 0.\n" in small.page(STYLES["text"])
+
+
+def test_records_leave_more_than_half_of_the_budget_to_code_and_take_what_it_leaves() -> None:
+    records = ranked([candidate(f"r{n}", text="x" * 200, summary="y" * 150) for n in range(40)])
+    names = [symbol(f"name_of_a_function_{n}", f"src/a{n // 20}.py") for n in range(400)]
+    both = fit(records, read_budget("6000"), STYLES["text"], code=code_of_symbols(*names))
+    assert 6000 * 35 // 100 < sum(len(one.block) for one in both.chosen) < 6000 * 45 // 100
+    few = fit(records, read_budget("6000"), STYLES["text"], code=code_of_symbols(*names[:3]))
+    assert sum(len(one.block) for one in few.chosen) > 6000 * 80 // 100 and len(few.code) == 4
 
 
 @pytest.mark.parametrize("style", list(STYLES))
@@ -65,7 +167,7 @@ def test_headings_are_paid_for_once_for_each_kind() -> None:
     style = STYLES["text"]
     same = fit(ranked([candidate("a"), candidate("b")]), read_budget("6000"), style)
     shown = same.page(style)
-    assert shown.count(style.heading("symbol").strip()) == 1
+    assert shown.count(style.heading("fact").strip()) == 1
     two = ranked([candidate("a"), candidate("b")])
     least = next(n for n in range(256, 1200) if len(fit(two, read_budget(str(n)), style).chosen) == 2)
     assert len(fit(two, read_budget(str(least)), style).widest(style)) == least > 256

@@ -7,10 +7,10 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kl_hooks.context.fuse import LIFT, MOST_TOUCHED, TIER_BONUS, fuse, merge, reciprocal
+from kl_hooks.context.fuse import PROFILES, TIER_BONUS, fuse, merge, reciprocal
 from kl_hooks.model.claim import Tier
 from kl_hooks.model.package import Candidate
-from tests.context.making import candidate, candidates, steady
+from tests.context.making import candidate, candidates, steady, symbol
 
 lists = st.dictionaries(st.sampled_from("abcd"), st.lists(candidates, max_size=6), max_size=4)
 
@@ -41,7 +41,7 @@ def test_an_id_twice_in_one_list_counts_once_at_its_best_place() -> None:
     assert fuse({"x": [a, candidate("b"), a]})[0].parts == {"x": reciprocal(1)}
 
 
-def test_the_parts_of_a_score_add_up_and_state_where_they_come_from() -> None:
+def test_the_parts_of_a_score_add_up_and_say_where_they_come_from() -> None:
     a = candidate("a", tier=Tier.INFERRED)
     item = fuse({"x": [a], "y": [candidate("b"), a]}, {"x": 50})[0]
     likeness = {"x": reciprocal(1, 50), "y": reciprocal(2)}
@@ -50,24 +50,31 @@ def test_the_parts_of_a_score_add_up_and_state_where_they_come_from() -> None:
     assert (item.score, item.best) == (sum(item.parts.values()), 1)
 
 
-def test_a_commit_lifts_what_is_in_a_file_that_it_touched_and_a_neighbour_lifts_nothing() -> None:
-    in_file, elsewhere = candidate("zz", path="src/price.py"), candidate("aa", path="src/other.py")
-    commit = candidate("x", id="commit:1", kind="commit", path="src/price.py", line=0, touches=("src/price.py",))
-    test = candidate("t", id="test:t", kind="evidence", path="src/other.py", line=0)
-    found = fuse({"symbols": [elsewhere, in_file], "commits": [commit], "evidence": [test]})
-    by_id = {item.candidate.id: item for item in found}
-    assert by_id[in_file.id].parts["near:commits"] == reciprocal(1) * LIFT // 100
-    assert by_id[in_file.id].score > by_id[elsewhere.id].score
-    assert list(by_id[elsewhere.id].parts) == ["symbols"]
+def test_a_failing_test_comes_before_all_else_and_code_is_ranked_elsewhere() -> None:
+    failing = candidate("t", id="test:t", kind="failing test", tier=Tier.INFERRED)
+    found = fuse({"x": [candidate("a", tier=Tier.VERIFIED), symbol("code"), failing]})
+    assert [item.candidate.id for item in found] == ["test:t", "function:shop.a"]
+    assert found[1].parts["x"] == reciprocal(1) and found[0].parts["x"] == reciprocal(2)
 
 
-def test_a_commit_lifts_every_file_it_touched_unless_it_touched_half_the_repository() -> None:
-    symbol = candidate("zz", path="src/price.py")
-    for more, lifted in ((1, True), (MOST_TOUCHED - 1, True), (MOST_TOUCHED, False)):
-        touches = ("src/price.py", *(f"f{n}" for n in range(more)))
-        commit = candidate("x", id="commit:1", kind="commit", path="f0", line=0, touches=touches)
-        parts = {i.candidate.id: i.parts for i in fuse({"symbols": [symbol], "commits": [commit]})}
-        assert ("near:commits" in parts[symbol.id]) is lifted
+def test_profiles_decide_what_comes_before_relevance() -> None:
+    near = candidate("near", tier=Tier.GUESSED, authority="agent")
+    proven = candidate("proven", tier=Tier.VERIFIED, authority="agent")
+    written = candidate("written", tier=Tier.GUESSED, authority="human")
+    lists = {"x": [near, candidate("y"), candidate("z"), *[candidate(f"n{n}") for n in range(40)], written, proven]}
+    first = {name: fuse(lists, profile=name)[0].candidate.id.rpartition(".")[2] for name in PROFILES}
+    assert first == {
+        "blended": "near", "tier-first": "proven", "authority-first": "written", "rrf": "near", "weighted": "near",
+    }  # fmt: skip
+    tied = {"x": [candidate("a")], "y": [candidate("b", tier=Tier.VERIFIED)]}
+    scores = [item.score for item in fuse(tied, profile="rrf")]
+    assert scores[0] == scores[1] == reciprocal(1)
+    assert [item.score for item in fuse({"x": lists["x"][:4]}, profile="weighted")] == [
+        1_000_000,
+        750_000,
+        500_000,
+        250_000,
+    ]
 
 
 def test_one_id_twice_is_one_item_with_all_reasons_and_the_best_proof() -> None:
@@ -92,7 +99,8 @@ def test_each_id_once_best_first_and_parts_add_up(given_lists: dict[str, list[Ca
     found = fuse(given_lists)
     assert len({item.candidate.id for item in found}) == len(found)
     assert {item.candidate.id for item in found} == {c.id for many in given_lists.values() for c in many}
-    assert [item.score for item in found] == sorted((item.score for item in found), reverse=True)
+    order = [(item.candidate.kind == "failing test", item.score) for item in found]
+    assert order == sorted(order, reverse=True)
     assert all(item.score == sum(item.parts.values()) > 0 for item in found)
 
 

@@ -9,7 +9,7 @@ import pluggy
 import pytest
 
 from kl_hooks import hookspecs
-from kl_hooks.context.build import ROWS, all_retrievers, gather
+from kl_hooks.context.gather import all_retrievers, gather
 from kl_hooks.context.signals import read_signals
 from kl_hooks.errors import StoreBusy
 from kl_hooks.hookspecs import Retriever, hookimpl
@@ -105,8 +105,8 @@ def test_rows_are_limited_and_a_second_retriever_of_a_name_is_not_asked() -> Non
             n += 1
             yield candidate(f"f{n}")
 
-    found = gather([Retriever("many", 100, endless), of("many", "total")], None, TASK)
-    assert len(found.lists["many"]) == ROWS
+    found = gather([Retriever("many", 100, endless, rows=7), of("many", "total")], None, TASK)
+    assert len(found.lists["many"]) == 7
     assert found.coverage == {"many": "ok", "many (again)": "failed: the name is taken; only the first was asked"}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kl_hooks.evidence.ingestion import sync_evidence
-from kl_hooks.evidence.search import COMMIT, FAILURE, TEST, find_commits, find_tests, update_search_index
+from kl_hooks.evidence.search import COMMIT, FAILURE, find_commits, find_tests, update_search_index
 from kl_hooks.index.index import owners
 from kl_hooks.model.claim import Tier
 from kl_hooks.model.package import Candidate, Signals, Task
@@ -45,11 +45,13 @@ def test_a_commit_is_found_by_its_subject_its_body_and_its_files(worked: Checkou
     assert find_commits(worked.workspace(), task(), 5) == []
 
 
-def test_a_test_is_found_with_how_well_it_is_proven(worked: Checkout) -> None:
-    found = found_tests(worked, "utf8")
-    assert list(found) == ["tests/test_parser.py::test_reads_utf8"]
-    (one,) = found.values()
-    assert (one.tier, one.freshness, one.path) == (Tier.INFERRED, "current", "tests/test_parser.py")
+def test_a_passing_test_is_no_item_unless_the_task_names_it(worked: Checkout) -> None:
+    assert found_tests(worked, "utf8", "parser", "test") == {}
+    name = SUITE[0][0]
+    (one,) = find_tests(worked.workspace(), Task("", Signals(tests=(name,))), 20)
+    assert (one.kind, one.tier, one.freshness, one.path) == (
+        "evidence", Tier.INFERRED, "current", "tests/test_parser.py",
+    )  # fmt: skip
     assert "passed; inferred, current, run " in one.text
 
 
@@ -66,25 +68,19 @@ def test_a_failure_is_found_by_its_message_and_comes_first(worked: Checkout) -> 
 def test_what_is_new_is_found_and_what_was_fixed_is_no_failure_any_more(worked: Checkout) -> None:
     assert found_tests(worked, "brand") == {}
     leave_run(worked.workspace(), [*SUITE, ("tests/test_brand.py::test_brand_new", "failed", 5)])
-    assert "failed" in found_tests(worked, "brand")["tests/test_brand.py::test_brand_new"].text
+    assert found_tests(worked, "brand")["tests/test_brand.py::test_brand_new"].kind == "failing test"
     worked.write("src/parser.py", "P = 2\n")
     leave_run(worked.workspace(), [*SUITE, ("tests/test_brand.py::test_brand_new", "passed", 5)])
-    assert "passed" in found_tests(worked, "brand")["tests/test_brand.py::test_brand_new"].text
+    assert found_tests(worked, "brand") == {}
     ws = worked.workspace()
     with ws.store.reading("graph") as index:
         assert index is not None
-        have = owners(index, (COMMIT, TEST, FAILURE))
-    assert sorted(o.partition(":")[0] for o in have) == ["commit", "commit", "failures", "tests"]
-
-
-def test_a_run_of_a_selection_does_not_hide_the_rest_of_the_suite(worked: Checkout) -> None:
-    assert len(found_tests(worked, "test")) == 3
-    leave_run(worked.workspace(), SUITE[:1])
-    assert set(found_tests(worked, "writer", "parser")) == {name for name, _, _ in SUITE}
+        have = owners(index, (COMMIT, FAILURE))
+    assert sorted(o.partition(":")[0] for o in have) == ["commit", "commit", "failures"]
 
 
 def test_a_second_look_writes_nothing(worked: Checkout) -> None:
-    assert found_tests(worked, "utf8")
+    assert found_tests(worked, "utf8") == {}
     ws = worked.workspace()
     before = ws.state.graph.read_bytes()
     sync_evidence(ws)

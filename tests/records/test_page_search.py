@@ -208,7 +208,7 @@ def test_context_quotes_the_section_that_fits(repo: Checkout) -> None:
     for number in range(20):
         repo.write(f"docs/more{number}.md", f"# More {number}\n\nA wrapper of guests, number {number}.\n")
     package = json.loads(repo.kl("context", "explain wrappers of guests", "--format", "json").stdout)
-    assert len([one for one in (*package["items"], *package["excluded"]) if "docs/" in one["id"]]) == 5
+    assert len([one for one in (*package["items"], *package["omitted"]) if "docs/" in one["id"]]) == 5
 
 
 @pytest.mark.requirement("D40", "D41", "D44")

@@ -172,7 +172,7 @@ def test_memory_is_added_found_listed_given_and_taken_away(ws: Workspace) -> Non
 @pytest.mark.requirement("B28")
 def test_context_and_verify(ws: Workspace) -> None:
     package = ask(ws, "context", task="make feed faster", budget="1000")
-    assert "function:a.feed" in package["text"]
+    assert "- src/a.py\n  feed:6" in package["text"]
     assert package["budget"]["total"] == 1000
     assert ask(ws, "verify")["proven"] is False
 

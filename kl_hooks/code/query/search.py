@@ -171,7 +171,6 @@ def _hit(hit: Hit) -> Found:
     return Found(hit.id, hit.path, hit.line, hit.title, "words", "" if hit.kind in SYMBOL_KINDS else hit.kind)
 
 
-_SIBLINGS: Final = 12
 _NAMED: Final = 3
 """Classes that come first because a plain word names them."""
 
@@ -214,24 +213,9 @@ def _is_test(path: str) -> bool:
 
 def _candidate(db: Database, hit: Hit, words: Sequence[str]) -> Candidate:
     doc = next((row[0] for row in db.rows("SELECT doc FROM symbols WHERE id = ? AND path = ?", (hit.id, hit.path))), "")
-    place = f"{hit.path}:{hit.line}"
-    siblings = _siblings(db, hit)
-    lines = [f"{place} {hit.title}", doc, f"siblings: {', '.join(siblings)}" if siblings else ""]
     seen = set(map(stem, split_all(f"{split_id(hit.id)[1]} {hit.title} {doc} {hit.path}").lower().split()))
     fitting = [word for word in query_words(words) if stem(word) in seen]
     return Candidate(
-        id=hit.id, kind="symbol", title=hit.title, text="\n".join(line for line in lines if line),
-        summary=f"{place} {hit.title}", path=hit.path, line=hit.line,
+        id=hit.id, kind="symbol", title=hit.title, text="", summary=doc, path=hit.path, line=hit.line,
         reasons=(f"matches: {', '.join(fitting)}",) if fitting else ("its code has words of the task",),
     )  # fmt: skip
-
-
-def _siblings(db: Database, hit: Hit) -> list[str]:
-    """For a class its methods, for a method the others of its class: names only, in the order of the source."""
-    prefix, name = split_id(hit.id)
-    if prefix not in ("type", "interface", "method", "property"):
-        return []
-    owner = name if prefix in ("type", "interface") else name.rpartition(".")[0]
-    sql = "SELECT id FROM symbols WHERE path = ? AND (id LIKE 'method:%' OR id LIKE 'property:%') ORDER BY line, id"
-    names = [split_id(row[0])[1].rpartition(".") for row in db.rows(sql, (hit.path,))]
-    return [last for before, _, last in names if before == owner and f"{owner}.{last}" != name][:_SIBLINGS]

@@ -1,0 +1,136 @@
+"""Gather: asks every retriever for candidates, and orders the code among their answers.
+
+A retriever that fails lowers the coverage, never the answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final
+
+from kl_hooks.context.fuse import Ranked
+from kl_hooks.context.page import Code
+from kl_hooks.evidence.provenance import agent
+from kl_hooks.hookspecs import Retriever
+from kl_hooks.model.package import CODE, Candidate, Task
+from kl_hooks.model.text import one_line
+
+if TYPE_CHECKING:
+    import pluggy
+
+MOST_ROWS: Final = 1_000
+"""Most candidates of one retriever, whatever it asks for."""
+_RELEVANT: Final = 8
+"""Percent of the best file's score: files below it are nearer to nothing than to the task."""
+_OWN_DOCUMENTS: Final[Mapping[str, tuple[str, ...]]] = {
+    "claude-code": ("CLAUDE.md",), "codex": ("AGENTS.md",), "gemini-cli": ("GEMINI.md",), "cursor": ("AGENTS.md",),
+}  # fmt: skip
+"""Agent → the documents that it puts into its own context: records seeded from them would be there twice."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    """What the retrievers answered."""
+
+    lists: Mapping[str, tuple[Candidate, ...]]
+    """Retriever → its candidates, best first."""
+    weights: Mapping[str, int]
+    coverage: Mapping[str, str]
+    """Retriever → `ok`, `empty` or `failed: reason`."""
+
+
+def all_retrievers(plugins: pluggy.PluginManager) -> tuple[list[Retriever], dict[str, str]]:
+    """Return (all retrievers by name, coverage of the plugins that failed to list theirs)."""
+    found: list[Retriever] = []
+    failed: dict[str, str] = {}
+    try:
+        answers: Iterable[Any] = plugins.hook.kl_retrievers()
+    except Exception:  # one broken plugin: ask each by itself, to know which
+        answers = list(_one_by_one(plugins, failed))
+    for many in answers:
+        found.extend([many] if isinstance(many, Retriever) else many)
+    return sorted(found, key=lambda retriever: retriever.name), failed
+
+
+def _one_by_one(plugins: pluggy.PluginManager, failed: dict[str, str]) -> Iterable[Any]:
+    for implementation in plugins.hook.kl_retrievers.get_hookimpls():
+        try:
+            yield implementation.function()
+        except Exception as problem:
+            failed[f"plugin {implementation.plugin_name}"] = _failure(problem)
+
+
+def gather(
+    retrievers: Sequence[Retriever], workspace: Any, task: Task, clean: Callable[[str], str] = lambda text: text
+) -> Gathered:
+    """Return what each retriever finds for the task. `clean` redacts every text once more, whoever wrote the plugin."""
+    reader = agent(getattr(workspace, "environ", None) or {}) or ""
+    lists: dict[str, tuple[Candidate, ...]] = {}
+    weights: dict[str, int] = {}
+    coverage: dict[str, str] = {}
+    for retriever in retrievers:
+        name = retriever.name
+        if name in coverage:
+            coverage[f"{name} (again)"] = "failed: the name is taken; only the first was asked"
+            continue
+        try:
+            # islice() again: a plugin may pay no attention to the limit, or yield without end
+            most = min(retriever.rows, MOST_ROWS)
+            rows = [_checked(row, clean, reader) for row in islice(retriever.find(workspace, task, most), most)]
+        except Exception as problem:  # a plugin may raise anything, and the package is still wanted
+            coverage[name] = _failure(problem)
+            continue
+        lists[name], weights[name] = tuple(rows), retriever.weight
+        coverage[name] = "ok" if rows else "empty"
+    return Gathered(lists, weights, coverage)
+
+
+def _checked(row: Any, clean: Callable[[str], str], reader: str = "") -> Candidate:
+    if not isinstance(row, Candidate):
+        raise TypeError(f"gave a {type(row).__name__} where a Candidate belongs")
+    found: Candidate = row
+    if found.read_from and found.read_from in _OWN_DOCUMENTS.get(reader, ()):
+        found = replace(found, omit=f"{reader} reads {found.read_from} itself")
+    title, text, summary = clean(found.title), clean(found.text), clean(found.summary)
+    if (title, text, summary) == (found.title, found.text, found.summary):
+        return found
+    return replace(found, title=title, text=text, summary=summary)
+
+
+def _failure(problem: Exception) -> str:
+    return f"failed: {one_line(str(problem), 160) or type(problem).__name__}"
+
+
+def code_of(lists: Mapping[str, Sequence[Candidate]]) -> Code:
+    """Return the files and symbols of all lists, each once, best first.
+
+    A list whose candidates have scores is a ranking (`code`); what other lists hold is what the task names, and comes
+    before it. Files far below the best one are omitted, and their symbols with them.
+    """
+    named = {name: rows for name, rows in lists.items() if not any(row.score for row in rows)}
+    symbols: dict[tuple[str, str], Ranked] = {}
+    files: dict[str, Ranked] = {}
+    for name in [*sorted(named), *sorted(lists.keys() - named.keys())]:
+        rows = [row for row in lists[name] if row.kind in CODE and row.path]
+        best = max((row.score for row in rows if row.kind == "file"), default=0)
+        for rank, row in enumerate(rows, 1):
+            one = Ranked(row, row.score, dict(row.parts) or {name: 0}, rank)
+            if row.kind == "file":
+                if row.score * 100 >= best * _RELEVANT:
+                    files.setdefault(row.path, one)
+            elif name in named:
+                files.setdefault(row.path, Ranked(_file(row.path), 0, {name: 0}, rank))
+                symbols.setdefault((row.id, row.path), one)
+            else:
+                symbols.setdefault((row.id, row.path), one)
+    if not any(one.candidate.kind == "file" and one.score for one in files.values()):
+        for one in symbols.values():
+            files.setdefault(one.candidate.path, Ranked(_file(one.candidate.path), 0, {}, one.best))
+    shown = tuple(one for one in symbols.values() if one.candidate.path in files)
+    return Code(tuple(files.values()), shown)
+
+
+def _file(path: str) -> Candidate:
+    return Candidate(id=f"file:{path}", kind="file", title=path, text="", summary="", path=path)

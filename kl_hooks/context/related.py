@@ -1,0 +1,193 @@
+"""Related code: what the graph and recorded tests add to the code that the retrievers found.
+
+Pinned symbols and files, the frames of a pasted traceback or pytest report, the code that a failing test calls, the
+neighbors of the nearest symbols (weight `high`); and of the nearest code its body and what recorded tests show of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from kl_hooks.code.query.lookup import select_symbols, symbols_by_id, symbols_in_file
+from kl_hooks.context.gather import Gathered, code_of
+from kl_hooks.errors import KlError, UsageProblem
+from kl_hooks.graph import links
+from kl_hooks.model.package import CODE, Candidate, Request, Task
+from kl_hooks.model.symbol import split_id
+from kl_hooks.model.text import one_line
+from kl_hooks.proof.symbol_tests import results, tests_calling
+
+if TYPE_CHECKING:
+    from kl_hooks.model.symbol import Symbol
+    from kl_hooks.store.database import Database
+    from kl_hooks.workspace import Workspace
+
+_WITH_BODY: Final = 2
+_BODY_LINES: Final = 40
+_WITH_TESTS: Final = 6
+"""Nearest symbols, and half as many nearest files, of which recorded tests are counted."""
+_CALLED: Final = 5
+"""Symbols called by a failing test that the task names, of those that the ranking knows."""
+_NEIGHBORS: Final = 15
+_SEEDS: Final = 5
+_NEIGHBOR_RELATIONS: Final = ("defines", "implements", "inherits", "references", "calls")
+"""A5's relations, both ways: not imports, not what governs."""
+_FRAME_REASON: Final = "a frame of the traceback in the task"
+
+
+def add_related(ws: Workspace, request: Request, task: Task, found: Gathered, clean: Callable[[str], str]) -> Gathered:
+    """Return what was gathered, with related code, bodies and test results. UsageProblem for a pin that names nothing.
+
+    `clean` redacts. Without a graph nothing is added; a graph that can't be read lowers the coverage.
+    """
+    coverage, lists = dict(found.coverage), dict(found.lists)
+    if request.scope:
+        lists = {name: tuple(row for row in rows if _in_scope(row, request.scope)) for name, rows in lists.items()}
+    try:
+        with ws.store.reading("graph") as db:
+            if db is not None:
+                lists["pins"] = tuple(_pinned(ws, db, request.pins))
+                lists["trace"] = tuple(_traced(db, task, lists))
+                if request.weight == "high":
+                    lists["neighbors"] = tuple(_neighbors(db, lists))
+                lists = {name: rows for name, rows in lists.items() if rows or name in found.lists}
+                lists = _described(ws, db, lists, clean)
+            elif request.pins:
+                lists["pins"] = tuple(_pinned(ws, None, request.pins))
+    except UsageProblem:
+        raise
+    except (KlError, OSError) as problem:
+        coverage["related code"] = f"failed: {one_line(str(problem), 160)}"
+    return Gathered(lists, found.weights, dict(sorted(coverage.items())))
+
+
+def _in_scope(row: Candidate, scope: Sequence[str]) -> bool:
+    if row.kind not in (*CODE, "page", "violation", "failing test"):
+        return True
+    folders = [one.removeprefix("./").rstrip("/") for one in scope]
+    return any(folder in ("", ".", row.path) or row.path.startswith(f"{folder}/") for folder in folders)
+
+
+def _pinned(ws: Workspace, db: Database | None, pins: Sequence[str]) -> Iterator[Candidate]:
+    from kl_hooks.records.query import get_record
+    from kl_hooks.records.retrieval import record_candidate
+
+    known = symbols_by_id(db, pins) if db is not None else {}
+    for pin in pins:
+        path = pin.removeprefix("file:").removeprefix("./")
+        if pin in known:
+            yield replace(symbol_candidate(known[pin], "pinned"), pinned=True)
+        elif db is not None and db.rows("SELECT 1 FROM files WHERE path = ?", (path,)):
+            yield Candidate(f"file:{path}", "file", path, "", "", path, pinned=True, reasons=("pinned",))
+        else:
+            try:
+                record = get_record(ws, pin)
+            except UsageProblem:
+                raise UsageProblem(
+                    f"{pin!r} is no record, symbol or source file here.", place="--pin",
+                    hint="Give an ID or a path: kl knowledge list, kl graph search NAME.",
+                ) from None  # fmt: skip
+            made = record_candidate(ws, record)
+            yield replace(made, pinned=True, is_lasting=True, reasons=(*made.reasons, "pinned"))
+
+
+def symbol_candidate(symbol: Symbol, reason: str) -> Candidate:
+    """Return a symbol as a candidate."""
+    return Candidate(
+        symbol.id, "symbol", symbol.signature, "", symbol.doc, symbol.path, symbol.line, reasons=(reason,)
+    )  # fmt: skip
+
+
+def _traced(db: Database, task: Task, lists: Mapping[str, Sequence[Candidate]]) -> Iterator[Candidate]:
+    """Yield the symbols of the frames of a traceback, source before tests, the innermost first; then called ones."""
+    inside = [one for path, line in task.signals.frames for one in _symbol_at(db, path, line)]
+    for in_tests in (False, True):
+        for one in reversed(inside):
+            if is_test_path(one.path) == in_tests:
+                yield symbol_candidate(one, _FRAME_REASON)
+    tests = [f"test:{name.partition('[')[0]}" for name in task.signals.tests]
+    called = _targets(db, [link.target for some in links.of_many(db, tests, incoming=False).values() for link in some])
+    called |= _targets(db, [one.id for one in inside if is_test_path(one.path)])
+    ranked = [row for rows in lists.values() for row in rows if row.kind == "symbol" and row.id in called]
+    for row in ranked[:_CALLED]:
+        if not is_test_path(row.path):
+            yield replace(row, score=0, parts=(), reasons=(*row.reasons, "called by the failing test"))
+
+
+def _targets(db: Database, functions: Sequence[str]) -> set[str]:
+    """Return what these functions call or mention, and what the called classes define."""
+    out = links.of_many(db, functions, incoming=False)
+    return {link.target for some in out.values() for link in some if link.relation in ("calls", "references")}
+
+
+def _symbol_at(db: Database, path: str, line: int) -> list[Symbol]:
+    """Return the innermost symbol around a line, of the one file that a path (of any machine) means; or nothing."""
+    name = path.rpartition("/")[2]
+    rows = db.rows("SELECT path FROM files WHERE path = ? OR path LIKE ?", (name, f"%/{name}"))
+    # LIKE ignores case in ASCII and takes `_` for any sign (SQLite): compare again; of several the longest end wins
+    fitting = [known for (known,) in rows if path == known or path.endswith(f"/{known}")]
+    if not fitting:
+        fitting = [known for (known,) in rows if known.endswith(f"/{path}")]
+    if not fitting:
+        return []
+    known = max(fitting, key=lambda one: (len(one), one))
+    around = "path = ? AND line <= ? AND end_line >= ? AND id NOT LIKE 'test:%' AND id NOT LIKE 'namespace:%'"
+    return select_symbols(db, around, (known, line, line))[-1:]
+
+
+def _neighbors(db: Database, lists: Mapping[str, Sequence[Candidate]]) -> Iterator[Candidate]:
+    """Yield at most 15 symbols one link away from the nearest ones (A5)."""
+    seeds = [one.candidate.id for one in code_of(lists).symbols[:_SEEDS]]
+    ids: dict[str, None] = {}
+    for incoming in (True, False):
+        for some in links.of_many(db, seeds, incoming=incoming).values():
+            near = (link for link in some if link.relation in _NEIGHBOR_RELATIONS)
+            ids |= dict.fromkeys(link.source if incoming else link.target for link in near)
+    known = symbols_by_id(db, [one for one in ids if one not in seeds])
+    for one in [name for name in ids if name in known][:_NEIGHBORS]:
+        yield symbol_candidate(known[one], "one link from a symbol near the task")
+
+
+def _described(
+    ws: Workspace, db: Database, lists: dict[str, tuple[Candidate, ...]], clean: Callable[[str], str]
+) -> dict[str, tuple[Candidate, ...]]:
+    """Return the lists with bodies and test results at the code that will be shown first."""
+    code = code_of(lists)
+    symbols = [one.candidate for one in code.symbols[:_WITH_TESTS]]
+    files = [one.candidate for one in code.files[: _WITH_TESTS // 2] if not is_test_path(one.candidate.path)]
+    known = symbols_by_id(db, [one.id for one in symbols])
+    callables = [one.id for one in symbols if one.id in known and split_id(one.id)[0] in ("function", "method")]
+    bodies = {one: clean(_body(ws, known[one])) for one in callables[:_WITH_BODY]}
+    tests = tests_calling(db, [one.id for one in symbols if not is_test_path(one.path)])
+    for file in files:
+        inside = tests_calling(db, [one.id for one in symbols_in_file(db, file.path)])
+        tests[file.id] = set().union(*inside.values())
+    words = {name: one.words() for name, one in results(ws, tests).items()}
+    lists = {name: tuple(_with(row, bodies, words) for row in rows) for name, rows in lists.items()}
+    have = {row.id for rows in lists.values() for row in rows}
+    extra = [replace(file, proof=words[file.id]) for file in files if file.id in words and file.id not in have]
+    return lists | ({"file tests": tuple(extra)} if extra else {})
+
+
+def _with(row: Candidate, bodies: Mapping[str, str], words: Mapping[str, str]) -> Candidate:
+    if row.kind not in CODE or (row.id not in bodies and row.id not in words):
+        return row
+    return replace(row, text=bodies.get(row.id, row.text), proof=words.get(row.id, ""))
+
+
+def _body(ws: Workspace, symbol: Symbol) -> str:
+    """Return the source of a symbol, cut after 40 lines; empty where the file changed or can't be read."""
+    try:
+        lines = (ws.root / symbol.path).read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return ""
+    body = lines[symbol.line - 1 : symbol.end_line]
+    return "\n".join([*body[:_BODY_LINES], *(["…"] if len(body) > _BODY_LINES else [])])
+
+
+def is_test_path(path: str) -> bool:
+    """Return whether a path is one that pytest users keep tests in."""
+    *folders, name = path.split("/")
+    return not {"test", "tests", "testing"}.isdisjoint(folders) or name.startswith(("test_", "conftest."))
