@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 MOST_ROWS: Final = 1_000
 """Most candidates of one retriever, whatever it asks for."""
 _RELEVANT: Final = 8
-"""Percent of the best file's score: files below it are nearer to nothing than to the task."""
+"""Percent of the best file's score: a file with less is nearer to nothing than to the task."""
 _OWN_DOCUMENTS: Final[Mapping[str, tuple[str, ...]]] = {
     "claude-code": ("CLAUDE.md",), "codex": ("AGENTS.md",), "gemini-cli": ("GEMINI.md",), "cursor": ("AGENTS.md",),
 }  # fmt: skip

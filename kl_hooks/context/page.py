@@ -96,7 +96,7 @@ _CHARACTERS_PER_FILE: Final = 160
 """One path for each so many characters of the budget (40 tokens), before any symbol."""
 _SYMBOLS_OF_FILE: Final = 25
 _BODIES_FROM: Final = 8_000
-"""Characters of a budget (2,000 tokens) from which on bodies are shown: below it they cost files (ADR-0028)."""
+"""Characters of a budget (2,000 tokens) from which on bodies are shown: in smaller ones they cost files (ADR-0028)."""
 _BODIES: Final = 2
 _DOCS: Final = 6
 """Symbols whose first docstring line is shown; three times as many where bodies are."""

@@ -92,7 +92,7 @@ def test_json_has_the_agreed_fields_and_no_markup(repo: Path) -> None:
     assert not set(raw) & set("<>`") and raw.isascii()
 
 
-def test_words_need_no_quotes_and_options_may_stand_anywhere(repo: Path) -> None:
+def test_words_need_no_quotes_and_options_are_read_anywhere(repo: Path) -> None:
     now = ("--now", "2026-11-21")
     quoted = kl(repo, "round total", "--budget", "400", *now).stdout
     assert kl(repo, "--budget", "400", *now, "round", "total").stdout == quoted
@@ -105,8 +105,8 @@ def test_a_package_is_shown_and_questioned_by_its_id(repo: Path) -> None:
     package = first.split()[2]
     assert kl(repo, "show", package).stdout == first
     assert json.loads(kl(repo, "show", package, "--format", "json").stdout)["package_id"] == package
-    said = kl(repo, "why", "function:shop.price.round_total", package).stdout
-    assert said.startswith(f"in {package}, ") and "function:shop.price.round_total" in said
+    printed = kl(repo, "why", "function:shop.price.round_total", package).stdout
+    assert printed.startswith(f"in {package}, ") and "function:shop.price.round_total" in printed
     assert f"not in {package}: no retriever brought x." in kl(repo, "why", "x", package).stdout
 
 
@@ -134,7 +134,7 @@ def test_a_file_instead_of_stdout(repo: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("args", "said"),
+    ("args", "message"),
     [
         ((), "the task is empty."),
         (("",), "the task is empty."),
@@ -145,9 +145,11 @@ def test_a_file_instead_of_stdout(repo: Path, tmp_path: Path) -> None:
         (("show", "cp-000000000000"), "no package of this id was made here."),
     ],
 )
-def test_wrong_use_is_exit_2_with_a_reason_and_empty_stdout(repo: Path, args: tuple[str, ...], said: str) -> None:
+def test_a_usage_error_is_exit_2_with_a_reason_and_empty_stdout(
+    repo: Path, args: tuple[str, ...], message: str
+) -> None:
     ran = kl(repo, *args, code=2)
-    assert said in ran.stderr and ran.stdout == ""
+    assert message in ran.stderr and ran.stdout == ""
 
 
 def test_ascii_where_the_locale_has_nothing_else(repo: Path) -> None:
@@ -158,12 +160,12 @@ def test_ascii_where_the_locale_has_nothing_else(repo: Path) -> None:
 
 
 @pytest.mark.requirement("A6")
-def test_a_task_that_fits_nothing_says_so_and_succeeds(repo: Path) -> None:
+def test_a_task_that_fits_nothing_gets_a_note_and_exit_0(repo: Path) -> None:
     out = kl(repo, "zebra quantum weather").stdout
     assert "Nothing known here is close enough to this task." in out
 
 
-def test_a_repository_without_kl_is_told_how_to_get_it_and_left_alone(repo: Path) -> None:
+def test_a_repository_without_kl_gets_the_command_to_set_it_up_and_no_file(repo: Path) -> None:
     (repo / ".kl" / "README").unlink()
     (repo / ".kl").rmdir()
     before = sorted(repo.rglob("*"))
@@ -179,7 +181,7 @@ def test_help_names_the_options_and_the_commands(repo: Path) -> None:
 
 @pytest.mark.requirement("A36")
 def test_tests_are_noted_at_the_code_they_use_and_are_items_where_they_fail(repo: Path) -> None:
-    """From end to end: it passed in one process and in two; the source only says that it is there."""
+    """From end to end: the test passes in one process and in two, then fails."""
     test = repo / "tests" / "test_price.py"
     test.parent.mkdir()
     test.write_text("from shop.price import round_total\n\n\ndef test_halves():\n    assert round_total(3) == 3\n")

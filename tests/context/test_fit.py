@@ -86,13 +86,13 @@ def test_a_large_item_is_one_line_with_its_id() -> None:
     assert line in shown
 
 
-def test_nothing_found_is_said_even_in_the_smallest_package() -> None:
+def test_nothing_found_is_noted_even_in_the_smallest_package() -> None:
     for style in STYLES.values():
         for smallest in ("256", "64tok"):
             assert NOTHING in fit([], read_budget(smallest), style).page(style)
 
 
-def test_a_budget_that_holds_no_item_says_so() -> None:
+def test_a_budget_that_no_item_fits_is_noted() -> None:
     huge = candidate("x" * 300, text="y" * 300, summary="z" * 300)
     fitted = fit(ranked([huge]), read_budget("256"), STYLES["text"])
     assert fitted.chosen == () and NOTHING_FITS in fitted.page(STYLES["text"])

@@ -41,7 +41,7 @@ def test_an_id_twice_in_one_list_counts_once_at_its_best_place() -> None:
     assert fuse({"x": [a, candidate("b"), a]})[0].parts == {"x": reciprocal(1)}
 
 
-def test_the_parts_of_a_score_add_up_and_say_where_they_come_from() -> None:
+def test_the_parts_of_a_score_add_up_and_name_where_they_come_from() -> None:
     a = candidate("a", tier=Tier.INFERRED)
     item = fuse({"x": [a], "y": [candidate("b"), a]}, {"x": 50})[0]
     likeness = {"x": reciprocal(1, 50), "y": reciprocal(2)}

@@ -20,7 +20,7 @@ def at(place: int, found: Candidate, **parts: int) -> Ranked:
     return Ranked(found, 1000, parts or {"symbols": 1000}, place)
 
 
-def test_expired_things_are_never_shown() -> None:
+def test_expired_items_are_never_shown() -> None:
     assert reasons(at(1, candidate("total", freshness="expired"))) == ["expired"]
 
 
@@ -44,7 +44,7 @@ def test_what_is_near_enough(found: Candidate, place: int) -> None:
     assert reasons(at(place, found)) == []
 
 
-def test_what_is_too_far_is_left_out_and_says_how_far() -> None:
+def test_what_is_too_far_is_omitted_with_its_distance() -> None:
     far, nothing = at(11, candidate("total")), at(1, candidate("x"))
     assert reasons(far, nothing) == [
         "below the relevance threshold: holds 1 of 3 words of the task",
@@ -69,8 +69,8 @@ def test_stems(word: str, cut: str) -> None:
 
 @steady
 @given(unique)
-def test_everything_is_kept_or_left_in_its_order(many: list[Candidate]) -> None:
-    kept, left = sift(ranked(many), TASK)
-    both = [(i.candidate.id, True) for i in kept] + [(x.id, False) for x in left]
+def test_everything_is_shown_or_omitted_in_its_order(many: list[Candidate]) -> None:
+    shown, left = sift(ranked(many), TASK)
+    both = [(i.candidate.id, True) for i in shown] + [(x.id, False) for x in left]
     assert sorted(name for name, _ in both) == sorted(c.id for c in many)
-    assert [i.candidate.id for i in kept] == [c.id for c in many if (c.id, True) in both]
+    assert [i.candidate.id for i in shown] == [c.id for c in many if (c.id, True) in both]

@@ -36,7 +36,7 @@ def test_a_symbol_has_its_place_signature_and_docstring(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("A12", "A15")
-def test_a_class_named_by_a_plain_word_of_a_sentence_stands_first(tmp_path: Path) -> None:
+def test_a_class_named_by_a_plain_word_of_a_sentence_is_first(tmp_path: Path) -> None:
     tests = "".join(f"def test_basket_loses_items_{n}():\n    basket = items = 1\n\n\n" for n in range(60))
     files = {
         "shop.py": "class Basket:\n    def total(self): pass\n", "tests/test_shop.py": tests,
@@ -67,7 +67,7 @@ def test_an_older_graph_is_better_than_none(tmp_path: Path) -> None:
     assert found and "function:late.page_later" not in found
 
 
-def test_without_git_it_says_so(tmp_path: Path) -> None:
+def test_without_git_it_is_an_environment_problem(tmp_path: Path) -> None:
     (tmp_path / "plain/.kl").mkdir(parents=True)
     ws = workspace(tmp_path / "plain")
     with pytest.raises(EnvironmentProblem, match="git"):
