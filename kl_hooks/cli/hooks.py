@@ -2,54 +2,17 @@
 
 from __future__ import annotations
 
-import re
 import sys
-from dataclasses import replace
-from typing import Any, Final
+from typing import Any
 
 import click
 
 from kl_hooks.cli.options import format_option
 from kl_hooks.cli.output import print_answer, warn, workspace
 from kl_hooks.errors import CLEAN, FINDINGS, EnvironmentProblem, UsageProblem
-from kl_hooks.git.hooks import HookState, hook_content, runs_legacy_hook
 from kl_hooks.git.repository import Repository
 from kl_hooks.store.files import read_small
 from kl_hooks.workspace import Workspace
-
-PRE_COMMIT_FILE: Final = ".pre-commit-config.yaml"
-
-
-_IDS: Final = {
-    "post-commit": rb"kl-record-commit", "pre-commit": rb"kl-check", "pre-push": rb"kl-(check-push|verify)",
-}  # fmt: skip
-"""Git hook → our pre-commit hooks that do its work."""
-
-
-def hook_states(repo: Repository) -> list[HookState]:
-    """As `git.hooks.status`; but what pre-commit runs is called, and what it would run is installed by it."""
-    from kl_hooks.git.hooks import hook_states
-
-    try:
-        config = read_small(repo.top / PRE_COMMIT_FILE, within=repo.top) or b""
-    except UsageProblem:
-        config = b""
-    return [_with_pre_commit(one, config) for one in hook_states(repo)]
-
-
-def all_hooks_run(repo: Repository) -> bool:
-    """True where git runs every one of them."""
-    return all(one.state in ("installed", "called", "edited") for one in hook_states(repo))
-
-
-def _with_pre_commit(one: HookState, config: bytes) -> HookState:
-    # (?![\w-]): kl-check is also the beginning of kl-check-push
-    if one.state != "missing" or not re.search(rb"\b" + _IDS[one.name] + rb"(?![\w-])", config):
-        return one
-    if runs_legacy_hook(hook_content(one.path)):
-        return replace(one, state="called", reason=f"pre-commit runs kl's entry in {PRE_COMMIT_FILE}.")
-    return replace(one, reason=f"pre-commit install -t {one.name}   (kl's entry is in {PRE_COMMIT_FILE})")
-
 
 _NOT_DONE = ("inert", "refused", "kept")
 
@@ -58,7 +21,7 @@ _NOT_DONE = ("inert", "refused", "kept")
 def hooks() -> None:
     """Native git hooks: install, uninstall, status.
 
-    post-commit notes that a commit was made; pre-commit and pre-push hold what is staged or pushed against the layers.
+    post-commit notes that a commit was made; pre-commit and pre-push check what is staged or pushed against the layers.
     """
 
 
@@ -94,8 +57,14 @@ def uninstall(shape: str) -> int:
 @format_option()
 def status(shape: str) -> int:
     """The state of each git hook: installed, called, missing, edited, broken or inert."""
+    from kl_hooks.git.hooks import PRE_COMMIT_FILE, hook_states
 
-    states = hook_states(_repository(workspace()))
+    repo = _repository(workspace())
+    try:
+        config = read_small(repo.top / PRE_COMMIT_FILE, within=repo.top) or b""
+    except UsageProblem:
+        config = b""
+    states = hook_states(repo, config)
     return _print_rows("status", [_row(s.name, s.path, "state", s.state, s.reason) for s in states], shape)
 
 

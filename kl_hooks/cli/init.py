@@ -28,12 +28,12 @@ from kl_hooks.arch.layers import layer_lookup
 from kl_hooks.arch.manifest_parser import read_manifest
 from kl_hooks.arch.packages import product_packages
 from kl_hooks.arch.propose import proposal_text, propose
-from kl_hooks.cli.hooks import PRE_COMMIT_FILE, all_hooks_run
 from kl_hooks.cli.options import format_option
 from kl_hooks.cli.output import counted, print_answer, print_list, warn, workspace
 from kl_hooks.config.settings import SETTINGS_FILE
 from kl_hooks.config.yaml import ListNode, MapNode, Node, TextNode, load_yaml
 from kl_hooks.errors import EnvironmentProblem, KlError, UsageProblem
+from kl_hooks.git.hooks import PRE_COMMIT_FILE, hook_states
 from kl_hooks.model.lifecycle import LIFECYCLE_FILE as LIFECYCLE
 from kl_hooks.model.manifest import BASELINE, MANIFEST, Layer, Manifest
 from kl_hooks.model.symbol import Link
@@ -229,7 +229,9 @@ def _survey(ws: Workspace, *, append: bool, exact: bool = False) -> _Survey:
     _pre_commit(ws, made, append)
     # pre-commit sets it for the hooks that it runs, each in an environment of its own
     made.uninstalled = bool(ws.environ.get("PRE_COMMIT"))
-    made.hooked = ws.repo is not None and all_hooks_run(ws.repo)
+    config = read_small(ws.root / PRE_COMMIT_FILE, within=ws.root) or b""
+    states = hook_states(ws.repo, config) if ws.repo is not None else ()
+    made.hooked = bool(states) and all(one.state in ("installed", "called", "edited") for one in states)
     return made
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from kl_hooks.cli.options import F, about_option, format_option, top_option, topic_option
+from kl_hooks.cli.options import F, about_option, format_option, not_in_force_option, top_option, topic_option
 from kl_hooks.cli.output import (
     confirm,
     counted,
@@ -385,7 +385,7 @@ def _search(kind: Kind) -> click.Command:
     )
     @click.option("--tag", default="", help="Only those with this tag.")
     @about_option()
-    @click.option("--all", "everything", is_flag=True, help=NOT_IN_FORCE)
+    @not_in_force_option()
     @top_option(20, 1000)
     @format_option()
     @_topic_option(kind)
@@ -469,9 +469,6 @@ def _delete(kind: Kind) -> click.Command:
 
     delete_.help = f"Take {_with_article(kind.name)} away. Its id is never used again; a file stays in git's history."
     return delete_
-
-
-NOT_IN_FORCE = "Also what is proposed, rejected, superseded, disproven, expired or archived."
 
 
 def _current_records(ws: Workspace, kind: Kind, wanted: RecordFilter, limit: int) -> tuple[list[Record], int]:

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kl_hooks.cli.groups import LazyGroup
-from kl_hooks.cli.kind_commands import NOT_IN_FORCE, decide_changes, sign_record
-from kl_hooks.cli.options import about_option, format_option, top_option, topic_option
+from kl_hooks.cli.kind_commands import decide_changes, sign_record
+from kl_hooks.cli.options import about_option, format_option, not_in_force_option, top_option, topic_option
 from kl_hooks.cli.output import (
     broken_kinds_are_shown,
     confirm,
@@ -167,7 +167,7 @@ def show(id: str, shape: str) -> None:
 @click.argument("words", nargs=-1, required=True)
 @click.option("--kind", "kinds", multiple=True, metavar="KIND", help="Only of this kind, or `page`; may be repeated.")
 @_topic_option
-@click.option("--all", "everything", is_flag=True, help=NOT_IN_FORCE)
+@not_in_force_option()
 @top_option(20, 1000)
 @format_option()
 def search(

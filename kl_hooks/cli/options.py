@@ -63,3 +63,9 @@ def about_option(text: str = "Only those about this file, folder, symbol or reco
 def topic_option(text: str) -> Callable[[F], F]:
     """`--topic NAME`, also by the name of a group of older layouts."""
     return click.option("--topic", cls=Option, old=("--group",), default="", metavar="NAME", help=text)
+
+
+def not_in_force_option() -> Callable[[F], F]:
+    """`--all` of a search, as the parameter `everything`."""
+    text = "Also what is proposed, rejected, superseded, disproven, expired or archived."
+    return click.option("--all", "everything", is_flag=True, help=text)

@@ -104,12 +104,8 @@ def warn_of_unreadable_records(ws: Workspace) -> None:
         warn(f"{counted(number, 'record')} {where} {'is' if number == 1 else 'are'} omitted: {reason}")
 
 
-Counts = Mapping[str, Mapping[str, int]]
-"""Kind → status → records of it; `archived` and `stale` are among the statuses."""
-
-
 def records_by_status(ws: Workspace) -> dict[str, dict[str, int]]:
-    """Count the records of every kind by status, with what was edited since."""
+    """Return kind → status → records of it; `archived` and `stale` are among the statuses."""
     from kl_hooks.records.liveness import with_stale_status
 
     counts: dict[str, dict[str, int]] = {}
@@ -120,7 +116,7 @@ def records_by_status(ws: Workspace) -> dict[str, dict[str, int]]:
     return counts
 
 
-def waiting_for_a_person(ws: Workspace, counts: Counts) -> dict[str, int]:
+def waiting_for_a_person(ws: Workspace, counts: Mapping[str, Mapping[str, int]]) -> dict[str, int]:
     """Kind → how many wait for a person, for kinds of which any do: their status is one that only a person changes."""
     from kl_hooks.records.write import pending_proposals
 

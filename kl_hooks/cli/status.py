@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -11,7 +11,6 @@ from kl_hooks.cli.evidence import all_evidence, failure_text, hints, proven_cont
 from kl_hooks.cli.options import format_option
 from kl_hooks.cli.output import counted, echo_json, echo_lines, short, workspace
 from kl_hooks.cli.record_output import (
-    Counts,
     records_by_status,
     waiting_for_a_person,
     waiting_lines,
@@ -127,7 +126,7 @@ def _store_line(counts: dict[str, int]) -> str:
     return ", ".join(words + [counted(n, key[:-1]) for key, n in counts.items() if n and key in _COUNTED])
 
 
-def _records_line(counts: Counts) -> str:
+def _records_line(counts: Mapping[str, Mapping[str, int]]) -> str:
     """Those that are not archived, but memories, which have a line of their own."""
     words = []
     for kind, some in counts.items():

@@ -12,7 +12,7 @@ import os
 import re
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -47,7 +47,7 @@ def _spool_word(spool: Path, hooks: Path, common_dir: Path) -> str:
     return os.fsdecode(_quoted(str(file)))
 
 
-def hook_content(path: Path) -> bytes | None:
+def _hook_content(path: Path) -> bytes | None:
     """The file's content; None where there is nothing to read."""
     try:
         with path.open("rb") as file:
@@ -67,7 +67,7 @@ def _is_edited(text: bytes) -> bool:
     return mark is None or _sum(text.replace(mark[1], _BLANK, 1)) != mark[1]
 
 
-def runs_legacy_hook(text: bytes | None) -> bool:
+def _runs_legacy_hook(text: bytes | None) -> bool:
     """True for the file of pre-commit or prek: it runs `NAME.legacy` first, and puts it back when it leaves."""
     return text is not None and b"hook-impl" in text
 
@@ -86,6 +86,11 @@ _LINES: Final = {
     "pre-push": "kl arch check --pushed --quiet || exit $?",
 }
 """What to add by hand to a git hook that is not ours to change."""
+PRE_COMMIT_FILE: Final = ".pre-commit-config.yaml"
+_PRE_COMMIT_IDS: Final = {
+    "post-commit": rb"kl-record-commit", "pre-commit": rb"kl-check", "pre-push": rb"kl-(check-push|verify)",
+}  # fmt: skip
+"""Git hook → our pre-commit hooks that do its work."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,11 +147,11 @@ def install_hooks(repo: Repository, names: Sequence[str], python: str, state_spo
 
 def _install(path: Path, text: bytes) -> HookChange:
     main, legacy = path, path.with_name(path.name + _LEGACY)
-    host = runs_legacy_hook(hook_content(main)) and not _is_ours(hook_content(main))
-    if not host and _is_ours(hook_content(legacy)) and not _is_edited(hook_content(legacy) or b""):
+    host = _runs_legacy_hook(_hook_content(main)) and not _is_ours(_hook_content(main))
+    if not host and _is_ours(_hook_content(legacy)) and not _is_edited(_hook_content(legacy) or b""):
         legacy.unlink()  # pre-commit was uninstalled: nothing runs this one any more
     target = legacy if host else main
-    there = hook_content(target)
+    there = _hook_content(target)
     if there is not None and _is_ours(there):
         if there == text:
             return HookChange(path.name, target, "unchanged")
@@ -196,7 +201,7 @@ def uninstall_hooks(repo: Repository) -> list[HookChange]:
 
 
 def _uninstall(path: Path, target: Path) -> list[HookChange]:
-    there, chained = hook_content(target), path.with_name(path.name + _CHAINED)
+    there, chained = _hook_content(target), path.with_name(path.name + _CHAINED)
     if there is None or not _is_ours(there):
         return []
     if _is_edited(there):
@@ -211,7 +216,7 @@ def _uninstall(path: Path, target: Path) -> list[HookChange]:
 def _orphan(path: Path) -> list[HookChange]:
     """An earlier git hook that we put aside, after somebody has deleted or replaced ours."""
     chained = path.with_name(path.name + _CHAINED)
-    if not os.path.lexists(chained) or _is_ours(hook_content(path)):
+    if not os.path.lexists(chained) or _is_ours(_hook_content(path)):
         return []
     if not os.path.lexists(path):
         chained.replace(path)
@@ -220,24 +225,36 @@ def _orphan(path: Path) -> list[HookChange]:
     return [HookChange(path.name, chained, "kept", reason)]
 
 
-def hook_states(repo: Repository) -> list[HookState]:
-    """The states of our git hooks. One git process."""
+def hook_states(repo: Repository, pre_commit_config: bytes = b"") -> list[HookState]:
+    """The states of our git hooks. One git process.
+
+    With the text of `.pre-commit-config.yaml`, what pre-commit runs is `called`; what it would run, it installs.
+    """
     place = _place(repo)
-    return [_state(repo, place, name) for name in HOOK_NAMES]
+    return [_with_pre_commit(_state(repo, place, name), pre_commit_config) for name in HOOK_NAMES]
+
+
+def _with_pre_commit(one: HookState, config: bytes) -> HookState:
+    # (?![\w-]): kl-check is also the beginning of kl-check-push
+    if one.state != "missing" or not re.search(rb"\b" + _PRE_COMMIT_IDS[one.name] + rb"(?![\w-])", config):
+        return one
+    if _runs_legacy_hook(_hook_content(one.path)):
+        return replace(one, state="called", reason=f"pre-commit runs kl's entry in {PRE_COMMIT_FILE}.")
+    return replace(one, reason=f"pre-commit install -t {one.name}   (kl's entry is in {PRE_COMMIT_FILE})")
 
 
 def _state(repo: Repository, place: _Place, name: str) -> HookState:
     path = place.folder / name
     if not place.ours_to_change:
-        installed = _is_ours(hook_content(repo.common_dir / "hooks" / name))
+        installed = _is_ours(_hook_content(repo.common_dir / "hooks" / name))
         advice = _not_ours(repo, place, name)
         if not advice.reason:
             return HookState(name, advice.path, "called")
         return HookState(name, advice.path, "inert" if installed else "missing", advice.reason)
-    main = hook_content(path)
+    main = _hook_content(path)
     legacy = path.with_name(name + _LEGACY)
-    target, text = (path, main) if _is_ours(main) else (legacy, hook_content(legacy))
-    if text is None or not _is_ours(text) or (target == legacy and not runs_legacy_hook(main)):
+    target, text = (path, main) if _is_ours(main) else (legacy, _hook_content(legacy))
+    if text is None or not _is_ours(text) or (target == legacy and not _runs_legacy_hook(main)):
         called = main is not None and _call_of(name) in main
         return HookState(name, path, "called" if called else "missing", "" if called else "kl hooks install")
     if not os.access(target, os.X_OK):
@@ -259,7 +276,7 @@ def outdated_hooks(repo: Repository) -> list[HookState]:
         # whatever interpreter and spool it names
         for blank in (b"@python@", b"@spool@", _BLANK):
             pattern = pattern.replace(re.escape(blank), b"[^\n]*")
-        if one.state == "installed" and not re.fullmatch(pattern, hook_content(one.path) or b""):
+        if one.state == "installed" and not re.fullmatch(pattern, _hook_content(one.path) or b""):
             found.append(one)
     return found
 
@@ -283,7 +300,7 @@ def _not_ours(repo: Repository, place: _Place, name: str) -> HookChange:
     path = folder / name
     shown = path.relative_to(repo.top) if path.is_relative_to(repo.top) else path
     line = _LINES[name]
-    if _call_of(name) in (hook_content(path) or b""):
+    if _call_of(name) in (_hook_content(path) or b""):
         return HookChange(name, path, "unchanged")
     if not place.folder.is_dir():
         return HookChange(name, path, "inert", "core.hooksPath is no folder; git config --unset core.hooksPath")

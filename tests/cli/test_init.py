@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from kl_hooks.cli import init as init_command
-from kl_hooks.cli.hooks import PRE_COMMIT_FILE
 from kl_hooks.cli.init import _pre_commit_addition, _pre_commit_entry
 from kl_hooks.cli.main import run
 from kl_hooks.config.yaml import load_yaml
+from kl_hooks.git.hooks import PRE_COMMIT_FILE
 from tests.arch.shop import FILES, MANIFEST
 from tests.git.repos import fingerprint, make, sh, write
 from tests.support import Checkout
