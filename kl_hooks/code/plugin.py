@@ -1,4 +1,4 @@
-"""The hooks of `code`: its tables, the scanner for Python, and the symbols it offers to a task.
+"""The hooks of `code`: its tables, and the scanner for Python.
 
 The tables are in the database `graph`: derived, so that they may be thrown away and built again.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from kl_hooks.hookspecs import Retriever, Scanner, Schema, hookimpl
+from kl_hooks.hookspecs import Scanner, Schema, hookimpl
 
 CODE: Final = """
 CREATE TABLE facts (
@@ -170,11 +170,3 @@ def kl_scanners() -> Sequence[Scanner]:
     from kl_hooks.code.scanner.python import VERSION, imports_guarded, scan_guarded
 
     return [Scanner("python", (".py",), VERSION, scan_guarded, imports_guarded)]
-
-
-@hookimpl
-def kl_retrievers() -> Sequence[Retriever]:
-    """`symbols`: definitions that match the task's words."""
-    from kl_hooks.code.query.search import retrieve_symbols
-
-    return [Retriever("symbols", 100, retrieve_symbols)]

@@ -20,12 +20,14 @@ from kl_hooks.graph import links
 from kl_hooks.index.history import StoredHistory
 from kl_hooks.index.postings import FIELD_SHIFT, FREQUENCY, OTHER, POSITIONED, SOURCE, StoredPostings, corpus_of
 from kl_hooks.index.terms import WEIGHTS, Field, path_terms, read_query, text_terms
+from kl_hooks.model.package import Candidate
 from kl_hooks.store.database import chunks, placeholders
 
 if TYPE_CHECKING:
     from kl_hooks.index.history import History
     from kl_hooks.index.postings import Columns, Postings
     from kl_hooks.index.terms import Query
+    from kl_hooks.model.package import Task
     from kl_hooks.store.database import Database
     from kl_hooks.workspace import Workspace
 
@@ -60,6 +62,21 @@ _IMPORTED: Final = 100
 """Files that lift those that import them."""
 _WEAK: Final = 0.001
 """Of the strongest one: what a file with less gives is not seen in the result."""
+ROWS: Final = 600
+"""Candidates of a task: more do not fit any usual budget."""
+_SHOWN: Final = 50
+"""Files of source that become candidates …"""
+_SHOWN_OTHERS: Final = 10
+"""… and files of tests and examples."""
+_CHANGED: Final = "past commits with such messages changed it"
+_WORDS: Final[Mapping[str, str]] = {
+    "sym5": "has words of the task", "symmax": "has words of the task", "words": "has words of the task",
+    "names": "its name is in the task", "path": "its path has words of the task",
+    "past commits": _CHANGED, "messages": _CHANGED,
+    "pairs": "has words of the task next to each other", "imports": "imports what the task means",
+    "callers": "calls what the task means", "file": "is in a file that fits",
+}  # fmt: skip
+"""Signal → the reason that a person reads."""
 _ABOUT_TESTS: Final = re.compile(r"(?i)\b(?:tests?|testing|pytest|unittest|fixtures?|conftest|examples?)\b")
 _OTHER_SHARE: Final = 80
 """Percent that a test counts against source where a task is about tests."""
@@ -71,6 +88,9 @@ class SymbolRow(NamedTuple):
 
     id: str
     line: int
+    signature: str = ""
+    doc: str = ""
+    """First line of the docstring."""
 
     @property
     def kind(self) -> str:
@@ -126,6 +146,8 @@ class RankedSymbol:
     score: int
     parts: Mapping[str, int] = field(default_factory=dict)
     is_source: bool = True
+    signature: str = ""
+    doc: str = ""
 
 
 _Ranked = TypeVar("_Ranked", RankedFile, RankedSymbol)
@@ -158,6 +180,38 @@ def rank_code(ws: Workspace, task: str) -> CodeRanking:
         return merge(source, rank(StoredCode(db, OTHER), task, is_source=False), task)
 
 
+def find_code(ws: Workspace, task: Task, limit: int) -> list[Candidate]:
+    """The files and symbols of the working tree for a task, as candidates; EnvironmentProblem as `rank_code`."""
+    return code_candidates(rank_code(ws, task.text), limit)
+
+
+def code_candidates(ranking: CodeRanking, limit: int) -> list[Candidate]:
+    """At most `limit` candidates: the best files, then the best symbols; each by its rank and with its score."""
+    source = [one for one in ranking.files if one.is_source][:_SHOWN]
+    shown = {one.path for one in (*source, *[one for one in ranking.files if not one.is_source][:_SHOWN_OTHERS])}
+    found = [
+        Candidate(
+            id=f"file:{one.path}", kind="file", title=one.path, text="", summary="", path=one.path, score=one.score,
+            parts=tuple(one.parts.items()), reasons=_reasons(one.parts),
+        )
+        for one in ranking.files if one.path in shown
+    ]  # fmt: skip
+    found += [
+        Candidate(
+            id=one.id, kind="symbol", title=one.signature, text="", summary=one.doc, path=one.path, line=one.line,
+            score=one.score, parts=tuple(one.parts.items()), reasons=_reasons(one.parts),
+        )
+        for one in ranking.symbols if one.path in shown
+    ]  # fmt: skip
+    return found[:limit]
+
+
+def _reasons(parts: Mapping[str, int]) -> tuple[str, ...]:
+    """What gave most to a score, in words."""
+    best = sorted((name for name in parts if parts[name] > 0), key=lambda name: (-parts[name], name))
+    return tuple(dict.fromkeys(_WORDS[name] for name in best if name in _WORDS))[:3]
+
+
 def update_history(ws: Workspace) -> None:
     """Bring the index of past commits up to HEAD; write nothing if it is."""
     from kl_hooks.git.commits import ancestors, touched_files
@@ -184,46 +238,6 @@ def update_history(ws: Workspace) -> None:
         history.store_history(db, tip, shas, new)
 
 
-@dataclass(frozen=True, slots=True)
-class Outline:
-    """The densest form of a ranking: paths, and under each `qualname:line`."""
-
-    text: str
-    paths: tuple[str, ...]
-    symbols: tuple[str, ...]
-    """IDs."""
-
-
-_CHARACTERS_PER_FILE: Final = 160
-"""Of a budget, for each file that is named before any symbol."""
-_SYMBOLS_PER_FILE: Final = 25
-
-
-def dense_outline(ranking: CodeRanking, characters: int) -> Outline:
-    """The best files, the best symbols of these under their path, then further files, as many as fit."""
-    paths = [one.path for one in ranking.files]
-    shown: dict[str, list[str]] = {}
-    left, count = characters, max(characters // _CHARACTERS_PER_FILE, 1)
-    ids: list[str] = []
-    for path in paths[:count]:
-        if len(path) + 1 <= left:
-            shown[path] = []
-            left -= len(path) + 1
-    for one in ranking.symbols:
-        lines = shown.get(one.path)
-        line = f"  {one.qualname}:{one.line}"
-        if lines is not None and len(lines) < _SYMBOLS_PER_FILE and len(line) + 1 <= left:
-            lines.append(line)
-            ids.append(one.id)
-            left -= len(line) + 1
-    for path in paths[count:]:
-        if len(path) + 1 <= left:
-            shown[path] = []
-            left -= len(path) + 1
-    text = "".join("".join(f"{line}\n" for line in (path, *lines)) for path, lines in shown.items())
-    return Outline(text, tuple(shown), tuple(ids))
-
-
 class StoredCode:
     """One corpus of the code graph's database, as ranking reads it."""
 
@@ -237,10 +251,10 @@ class StoredCode:
         found: dict[str, list[SymbolRow]] = {}
         for some in chunks(sorted(paths)):
             # rowid: the order in which a file's symbols were written, by which postings call them
-            sql = f"""SELECT path, id, line FROM symbols
+            sql = f"""SELECT path, id, line, signature, doc FROM symbols
                 WHERE path IN ({placeholders(some)}) AND id NOT LIKE 'test:%' ORDER BY rowid"""
-            for path, identifier, line in self._db.rows(sql, some):
-                found.setdefault(path, []).append(SymbolRow(identifier, line))
+            for path, *row in self._db.rows(sql, some):
+                found.setdefault(path, []).append(SymbolRow(*row))
         return found
 
     def definitions(self, names: Collection[str]) -> Mapping[str, Sequence[str]]:
@@ -535,9 +549,10 @@ class _Scores:
                 score = _millionths(sum(parts.values()))
                 found.append(
                     RankedSymbol(
-                        symbol.id, one.path, symbol.line, name, symbol.kind, score, _whole(parts), one.is_source
+                        symbol.id, one.path, symbol.line, name, symbol.kind, score, _whole(parts), one.is_source,
+                        symbol.signature, symbol.doc,
                     )
-                )
+                )  # fmt: skip
         return tuple(sorted(found, key=lambda one: (-one.score, one.id, one.path)))
 
     def _caller_scores(self) -> dict[int, float]:

@@ -16,7 +16,10 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kl_hooks.code.modules import ModuleIndex, file_links, imported_names, module_names
 from kl_hooks.code.scanner.python import scan_guarded
-from kl_hooks.context.ranking import CodeRanking, Outline, RankedFile, RankedSymbol, SymbolRow, dense_outline, rank
+from kl_hooks.context.build import assemble
+from kl_hooks.context.gather import Gathered
+from kl_hooks.context.ranking import ROWS, CodeRanking, RankedFile, RankedSymbol, SymbolRow, code_candidates, rank
+from kl_hooks.context.signals import read_signals
 from kl_hooks.git.commits import TouchedFiles, ancestors, touched_files
 from kl_hooks.git.files import files_at, read_files
 from kl_hooks.git.repository import git_in
@@ -24,6 +27,8 @@ from kl_hooks.index.history import Change, MemoryHistory, PastCommit, message_te
 from kl_hooks.index.index import split_all
 from kl_hooks.index.postings import SOURCE, FileTerms, MemoryPostings, corpus_of, file_terms
 from kl_hooks.index.terms import read_query, text_terms
+from kl_hooks.model.package import CODE, Request
+from kl_hooks.model.package import Task as PackageTask
 
 if TYPE_CHECKING:
     from kl_hooks.git.repository import Repository
@@ -131,7 +136,6 @@ class Source(NamedTuple):
 
     symbols: list[SymbolRow]
     ends: list[int]
-    signatures: list[str]
     terms: FileTerms
     words: Counter[str]
     """Of the whole file, identifiers whole and in parts."""
@@ -251,7 +255,7 @@ def read_source(content: bytes, path: str) -> Source:
         whole.update(counts)
     whole.update(split_all(path).lower().split())
     return Source(
-        [SymbolRow(row[0], row[1]) for row in rows], [row[2] for row in rows], [row[3] for row in rows],
+        [SymbolRow(row[0], row[1], row[3], row[4]) for row in rows], [row[2] for row in rows],
         file_terms(path, facts["text"]), whole, docs, facts["imports"],
     )  # fmt: skip
 
@@ -348,37 +352,42 @@ def _result(ranking: CodeRanking, task: Task, gold: frozenset[str], code: Memory
     symbols = len(gold.intersection(one.id for one in ranking.symbols[:10])) / len(gold) if gold else 0.0
     delivered = {}
     for budget in BUDGETS:
-        text = dense_outline(ranking, budget * 4) if method == RECIPE else _signatures(ranking, code, budget * 4)
-        files = {path for path in task.files if path in text.paths}
+        found = _package(ranking, task.text, budget) if method == RECIPE else _signatures(ranking, code, budget * 4)
+        files, ids = map(set, found)
         delivered[budget] = (
-            len(files) / len(task.files),
-            len(gold.intersection(text.symbols)) / len(gold) if gold else 0.0,
+            len(task.files & files) / len(task.files),
+            len(gold & ids) / len(gold) if gold else 0.0,
         )
     return Result(recall, 1 / first if first else 0.0, symbols, delivered)
 
 
-def _signatures(ranking: CodeRanking, code: MemoryCode, characters: int) -> Outline:
-    """What a plain search would give: each file with its best signatures, or its first ones."""
+def _package(ranking: CodeRanking, text: str, budget: int) -> tuple[list[str], list[str]]:
+    """The files and the IDs of the symbols that a package of so many tokens shows."""
+    candidates = {"code": tuple(code_candidates(ranking, ROWS))}
+    made = assemble(
+        PackageTask(text, read_signals(text)), Gathered(candidates, {}, {"code": "ok"}), Request(text, f"{budget}tok")
+    )
+    code = [item.candidate for item in made.items if item.candidate.kind in CODE]
+    return [one.path for one in code], [one.id for one in code]
+
+
+def _signatures(ranking: CodeRanking, code: MemoryCode, characters: int) -> tuple[list[str], list[str]]:
+    """What a plain search would show: each file with its best signatures, or its first ones."""
     by_file: dict[str, list[str]] = {}
     for symbol in ranking.symbols:
         by_file.setdefault(symbol.path, []).append(symbol.id)
-    parts: list[str] = []
     paths: list[str] = []
     ids: list[str] = []
     left = characters
     for one in ranking.files:
-        source = code.files[one.path]
-        signatures = dict(zip((row.id for row in source.symbols), source.signatures, strict=True))
-        chosen = (by_file.get(one.path) or [row.id for row in source.symbols if row.kind not in _UNRANKED])[
-            :_SIGNATURES
-        ]
-        for line, identifier in [(one.path, ""), *((f"  {signatures[each]}", each) for each in chosen)]:
+        rows = {row.id: row for row in code.files[one.path].symbols}
+        chosen = (by_file.get(one.path) or [row.id for row in rows.values() if row.kind not in _UNRANKED])[:_SIGNATURES]
+        for line, identifier in [(one.path, ""), *((f"  {rows[each].signature}", each) for each in chosen)]:
             if len(line) + 1 > left:
-                return Outline("".join(parts), tuple(paths), tuple(ids))
-            parts.append(f"{line}\n")
+                return paths, ids
             left -= len(line) + 1
             (ids if identifier else paths).append(identifier or one.path)
-    return Outline("".join(parts), tuple(paths), tuple(ids))
+    return paths, ids
 
 
 class Mean(NamedTuple):

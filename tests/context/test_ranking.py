@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kl_hooks.code.scanner.python import scan_python
-from kl_hooks.context.ranking import CodeRanking, dense_outline, is_about_tests, merge, rank, rank_code
+from kl_hooks.context.ranking import CodeRanking, code_candidates, is_about_tests, merge, rank, rank_code
 from kl_hooks.context.replay import MemoryCode, read_source
 from kl_hooks.index.history import Change, MemoryHistory, PastCommit, StoredHistory, message_terms
 from kl_hooks.index.postings import SOURCE, corpus_of
@@ -161,15 +161,18 @@ def test_tests_come_after_source_unless_the_task_is_about_them() -> None:
     assert not is_about_tests("the latest contest")
 
 
-def test_an_outline_never_exceeds_its_size() -> None:
+def test_candidates_are_files_then_symbols_best_first() -> None:
     found = rank(code(FILES), "round checkout totals of a cart session")
-    for size in range(0, 400, 7):
-        made = dense_outline(found, size)
-        assert len(made.text) <= size
-    assert dense_outline(found, 400).text == (
-        "src/shop/cart.py\n  Cart.checkout:2\n  Cart:1\n  Cart.add_item:6\nsrc/shop/price.py\n  round_total:5\n"
-        "src/shop/web.py\nsrc/shop/mail.py\n"
-    )
+    made = code_candidates(found, 600)
+    assert [one.id for one in made] == [
+        *(f"file:{one.path}" for one in found.files), *(one.id for one in found.symbols),
+    ]  # fmt: skip
+    assert [one.kind for one in made] == ["file"] * len(found.files) + ["symbol"] * len(found.symbols)
+    assert all(one.score and one.tier is None for one in made if one.kind == "file")
+    by_id = {one.id: one for one in made}
+    assert by_id["function:src.shop.price.round_total"].summary == "Round a checkout total half up."
+    assert "has words of the task" in by_id["file:src/shop/price.py"].reasons
+    assert len(code_candidates(found, 3)) == 3
 
 
 def commit_all(repo: Checkout) -> None:

@@ -1,4 +1,4 @@
-"""Search for symbols, files and whatever else the index holds: by name first, then by words; and for a task."""
+"""Search for symbols, files and whatever else the index holds: by name first, then by words."""
 
 from __future__ import annotations
 
@@ -9,19 +9,14 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Final
 
 from kl_hooks.code.query.lookup import reexported_symbol, select_symbols, symbols_by_id
-from kl_hooks.code.query.session import SYMBOL_KINDS, refresh_graph
-from kl_hooks.errors import EnvironmentProblem
+from kl_hooks.code.query.session import SYMBOL_KINDS
 from kl_hooks.index import index
-from kl_hooks.index.index import Hit, query_words, search, search_names, split_all, stem
-from kl_hooks.model.package import Candidate
+from kl_hooks.index.index import Hit
 from kl_hooks.model.symbol import RECORD_ID, split_id
 
 if TYPE_CHECKING:
     from kl_hooks.code.query.session import Graph
-    from kl_hooks.model.package import Task
     from kl_hooks.model.symbol import Symbol
-    from kl_hooks.store.database import Database
-    from kl_hooks.workspace import Workspace
 
 
 ALL_KINDS: Final = (*SYMBOL_KINDS, "test", "file", "violation", "page")
@@ -169,53 +164,3 @@ def _files(graph: Graph, words: Sequence[str], kinds: Sequence[str], file: str) 
 
 def _hit(hit: Hit) -> Found:
     return Found(hit.id, hit.path, hit.line, hit.title, "words", "" if hit.kind in SYMBOL_KINDS else hit.kind)
-
-
-_NAMED: Final = 3
-"""Classes that come first because a plain word names them."""
-
-
-def retrieve_symbols(ws: Workspace, task: Task, limit: int) -> list[Candidate]:
-    """At most `limit` symbols that fit the task's words, best first. EnvironmentProblem if there is no graph to ask."""
-    signals = task.signals
-    words = [*signals.symbols, *signals.paths, *signals.keywords, *signals.failures]
-    trouble: EnvironmentProblem | None = None
-    try:
-        refresh_graph(ws)
-    except EnvironmentProblem as problem:  # an older graph is better than none
-        trouble = problem
-    with ws.store.reading("graph") as db:
-        if db is None:
-            if trouble is not None:
-                raise trouble
-            return []
-        found = {
-            # a key of a dict stays where it first was: classes named by a word remain in front
-            (hit.id, hit.path): hit
-            for hit in (*_classes(db, signals.keywords), *search(db, words, limit, SYMBOL_KINDS))
-        }
-        return [_candidate(db, hit, words) for hit in found.values()][:limit]
-
-
-def _classes(db: Database, words: Sequence[str]) -> list[Hit]:
-    """The classes that plain words name: `why do baskets lose items` is about `Basket`, though a class of one word
-    has so few words of its own that BM25 puts every test of it first. Not those of tests, or inside of functions.
-    """
-    # more than are needed: those of tests and those inside of functions are dropped below
-    hits = search_names(db, words, _NAMED * 10, ("type", "interface"))
-    return [hit for hit in hits if "<locals>" not in hit.id and not _is_test(hit.path)][:_NAMED]
-
-
-def _is_test(path: str) -> bool:
-    *folders, name = path.split("/")
-    return not {"test", "tests"}.isdisjoint(folders) or name.startswith(("test_", "conftest."))
-
-
-def _candidate(db: Database, hit: Hit, words: Sequence[str]) -> Candidate:
-    doc = next((row[0] for row in db.rows("SELECT doc FROM symbols WHERE id = ? AND path = ?", (hit.id, hit.path))), "")
-    seen = set(map(stem, split_all(f"{split_id(hit.id)[1]} {hit.title} {doc} {hit.path}").lower().split()))
-    fitting = [word for word in query_words(words) if stem(word) in seen]
-    return Candidate(
-        id=hit.id, kind="symbol", title=hit.title, text="", summary=doc, path=hit.path, line=hit.line,
-        reasons=(f"matches: {', '.join(fitting)}",) if fitting else ("its code has words of the task",),
-    )  # fmt: skip

@@ -15,23 +15,23 @@ from tests.git.repos import write
 
 
 def retriever(ws: Workspace) -> Retriever:
-    return next(one for some in ws.plugins.hook.kl_retrievers() for one in some if one.name == "symbols")
+    return next(one for some in ws.plugins.hook.kl_retrievers() for one in some if one.name == "code")
 
 
-def task(*keywords: str, symbols: tuple[str, ...] = (), paths: tuple[str, ...] = ()) -> Task:
-    return Task(" ".join(keywords), Signals(keywords=keywords, symbols=symbols, paths=paths))
+def task(text: str) -> Task:
+    return Task(text, Signals())
 
 
 def test_a_symbol_has_its_place_signature_and_docstring(tmp_path: Path) -> None:
     ws = repository(tmp_path / "repo")
-    first, *_ = retriever(ws).find(ws, task("line", symbols=("add_line",)), 5)
-    assert (first.id, first.kind, first.title) == (
-        "method:shop.core.Basket.add_line", "symbol", "def add_line(self, item: str) -> None",
-    )  # fmt: skip
+    found = retriever(ws).find(ws, task("add_line to a basket"), 50)
+    assert (found[0].id, found[0].kind, found[0].path) == ("file:src/shop/core.py", "file", "src/shop/core.py")
+    first = next(one for one in found if one.kind == "symbol")
+    assert (first.id, first.title) == ("method:shop.core.Basket.add_line", "def add_line(self, item: str) -> None")
     assert (first.text, first.summary) == ("", "")
     assert (first.path, first.line, first.tier) == ("src/shop/core.py", 8, None)
-    assert first.reasons == ("matches: add_line, line, add",)
-    (page,) = retriever(ws).find(ws, task("page"), 1)
+    assert first.reasons[0] == "has words of the task"
+    page = next(one for one in retriever(ws).find(ws, task("show the page"), 9) if one.kind == "symbol")
     assert (page.title, page.summary) == ("def show_page(basket: Basket) -> str", "Renders the page.")
 
 
@@ -44,17 +44,18 @@ def test_a_class_named_by_a_plain_word_of_a_sentence_is_first(tmp_path: Path) ->
     }  # fmt: skip
     ws = repository(tmp_path / "repo", files)
     for word in ("basket", "baskets"):
-        found = [candidate.id for candidate in retriever(ws).find(ws, task("why", "does", word, "lose", "items"), 10)]
-        assert found[0] == "type:shop.Basket"
-        assert found[1].startswith("function:tests.test_shop.test_basket_loses_items")
+        found = retriever(ws).find(ws, task(f"why does the {word} lose items"), 20)
+        assert next(one.id for one in found if one.kind == "symbol") == "type:shop.Basket"
+        paths = [one.path for one in found if one.kind == "file"]
+        assert paths == ["shop.py", "inner.py", "tests/test_shop.py", "tests/fakes.py"]
 
 
 def test_no_more_than_asked_and_the_same_every_time(tmp_path: Path) -> None:
     ws = repository(tmp_path / "repo")
-    everything = retriever(ws).find(ws, task("shop", "core", "basket"), 50)
+    everything = retriever(ws).find(ws, task("shop core basket"), 50)
     assert len(everything) > 3
-    assert retriever(ws).find(ws, task("shop", "core", "basket"), 3) == everything[:3]
-    assert retriever(ws).find(ws, task(), 5) == []
+    assert retriever(ws).find(ws, task("shop core basket"), 3) == everything[:3]
+    assert retriever(ws).find(ws, task("the"), 5) == []
     assert retriever(ws).find(ws, task("zebra"), 5) == []
 
 
@@ -63,11 +64,11 @@ def test_an_older_graph_is_better_than_none(tmp_path: Path) -> None:
     retriever(ws).find(ws, task("page"), 1)
     write(tmp_path / "repo", {"late.py": "def page_later(): pass\n"})
     with ws.store.writing("graph"):
-        found = [candidate.id for candidate in retriever(ws).find(ws, task("page"), 5)]
+        found = [candidate.id for candidate in retriever(ws).find(ws, task("page"), 9)]
     assert found and "function:late.page_later" not in found
 
 
-def test_without_git_it_is_an_environment_problem(tmp_path: Path) -> None:
+def test_without_git_it_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "plain/.kl").mkdir(parents=True)
     ws = workspace(tmp_path / "plain")
     with pytest.raises(EnvironmentProblem, match="git"):
