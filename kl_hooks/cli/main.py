@@ -33,6 +33,7 @@ COMMANDS = {
     "knowledge": "Records of every kind: search, proposals, upkeep.",
     "seed": "Make guides and facts from README, AGENTS.md, pyproject.toml.",
     "interview": "Answer open questions; each answer becomes a record.",
+    "mcp": "The agents' tools over MCP, for clients that start a server.",
     "tool": "The agents' tools: JSON in, JSON out.",
     "config": "The effective settings, and where each comes from.",
     "maintain": "Run periodic maintenance.",

@@ -1,0 +1,191 @@
+"""The agents' tools over MCP (Model Context Protocol), by the official library on stdin and stdout.
+
+Imported by `kl mcp` only: the library costs 0.7 s (extra `kl[mcp]`). Few tools are listed by default, because a client
+puts the whole listing into every conversation. Answers have structured content without a declared schema, which would
+double the listing. Each call opens the repository anew: a server may live for days.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+import anyio.to_thread
+import mcp_types as types
+from mcp.server import Server
+from mcp.server.stdio import stdio_server
+from mcp.shared.exceptions import MCPError
+
+from kl_hooks.config.yaml import suggest_spelling
+from kl_hooks.errors import CLEAN, KlError, UsageProblem
+from kl_hooks.tools.call import call, catalogue
+
+if TYPE_CHECKING:
+    from kl_hooks.tools.tool import Tool
+    from kl_hooks.workspace import Workspace
+
+DEFAULT: Final = (
+    "context", "verify", "memory_search", "decision_search", "decision_read", "decision_create", "decision_supersede",
+    "graph_search", "graph_refs", "graph_dependents", "objective_list", "objective_read", "objective_create",
+    "objective_update", "objective_link_task",
+)  # fmt: skip
+"""Listed unless others are asked for; those that write only where writing is allowed."""
+TOOLSETS: Final[Mapping[str, str]] = {
+    "core": "context, verify, memory, decisions, graph, objectives",
+    "knowledge": "search in records and pages, links between them, what must be known of memories, facts and guides",
+    "graph": "all questions to the code graph",
+    "tasks": "tasks, what they need and produce, turns, outcomes, features and objectives",
+    "claims": "claims, findings and failures",
+    "all": "every tool",
+}
+"""Set → what is in it."""
+_PREFIXES: Final[Mapping[str, tuple[str, ...]]] = {
+    "knowledge": ("knowledge_", "memory_", "fact_", "guide_", "decision_"),
+    "graph": ("graph_", "symbols"),
+    "tasks": ("task_", "turn_", "outcome_", "feature_", "objective_", "gate_", "role_"),
+    "claims": ("claim_", "record_claim", "finding_", "failure_", "verify"),
+    "all": ("",),
+}
+_RESOURCES: Final = 100
+"""Accepted decisions that are listed as resources."""
+_MORE: Final = "{} more in {}: ask with a narrower query, or a higher limit."
+
+
+def listed_tools(ws: Workspace, wanted: Sequence[str], *, allow_write: bool) -> list[Tool]:
+    """Return the tools of these sets and names; of those that write only where that is allowed.
+
+    UsageProblem for a name that is neither, EnvironmentProblem as `catalogue`.
+    """
+    known, names = catalogue(ws), dict[str, None]()
+    for one in wanted or ("core",):
+        if one == "core":
+            names |= dict.fromkeys(DEFAULT)
+        elif one in _PREFIXES:
+            names |= dict.fromkeys(name for name in known if name.startswith(_PREFIXES[one]))
+        elif one in known:
+            names[one] = None
+        else:
+            hint = f"{suggest_spelling(one, [*TOOLSETS, *known])} Sets: {', '.join(TOOLSETS)}. Tools: kl tool --list"
+            raise UsageProblem(f"{one!r} is no set of tools and no tool.", place="--tools", hint=hint.strip())
+    return [known[name] for name in names if name in known and (allow_write or not known[name].writes)]
+
+
+def tool_listing(tools: Sequence[Tool]) -> types.ListToolsResult:
+    """Return the listing as clients read it."""
+    made = [
+        types.Tool(
+            name=one.name, description=one.text, input_schema=_short_schema(one.schema),
+            annotations=None if one.writes else types.ToolAnnotations(read_only_hint=True),
+        )
+        for one in tools
+    ]  # fmt: skip
+    return types.ListToolsResult(tools=made)
+
+
+def _short_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the schema without what costs characters in every conversation: a wrong name is refused by us anyway."""
+    return {key: value for key, value in schema.items() if key == "properties" or (value and key == "required")} | {
+        "type": "object"
+    }
+
+
+def answer(reply: Mapping[str, Any], code: int) -> types.CallToolResult:
+    """Return a reply of `tools.call.call` as MCP has it: structured, and as text for clients that read only that."""
+    if code != CLEAN:
+        error = reply["error"]
+        text = " ".join(filter(None, [f"{error['place']}:" if error["place"] else "", error["reason"], error["hint"]]))
+        return types.CallToolResult(
+            content=[types.TextContent(text=text)], structured_content=dict(error), is_error=True
+        )  # fmt: skip
+    result = reply["result"]
+    structured = result if isinstance(result, dict) else {"result": result}
+    # a package is a text already: as JSON its lines would be one line of escapes
+    text = structured.get("text") or json.dumps(structured, ensure_ascii=False)
+    content: list[Any] = [types.TextContent(text=str(text))]
+    omitted = structured.get("omitted")
+    if isinstance(omitted, dict):
+        content += [types.TextContent(text=_MORE.format(n, name)) for name, n in omitted.items() if isinstance(n, int)]
+    return types.CallToolResult(content=content, structured_content=structured)
+
+
+def read_resource(ws: Workspace, uri: str) -> str:
+    """Return the text of `kl://adr/ADR-0001` or `kl://package/cp-…`. UsageProblem where there is none."""
+    kind, _, name = uri.removeprefix("kl://").partition("/")
+    if uri.startswith("kl://adr/") and name:
+        from kl_hooks.records.query import get_record
+        from kl_hooks.records.retrieval import record_text
+
+        return record_text(ws.kinds["decision"], get_record(ws, name, "decision"))
+    if kind == "package" and uri.startswith("kl://") and name:
+        from kl_hooks.context.deliver import find_package
+
+        return find_package(ws, name).text
+    raise UsageProblem("there is no resource of this URI.", place=uri, hint="kl://adr/ADR-0001 or kl://package/cp-…")
+
+
+def _decisions(ws: Workspace) -> list[types.Resource]:
+    from kl_hooks.records.query import RecordFilter, list_records
+
+    found = list_records(ws, RecordFilter(("decision",), statuses=("accepted",)), _RESOURCES)
+    return [
+        types.Resource(uri=f"kl://adr/{one.id}", name=one.id, title=one.title, mime_type="text/plain") for one in found
+    ]
+
+
+def make_server(open_repository: Callable[[], Workspace], wanted: Sequence[str], *, allow_write: bool) -> Server[Any]:
+    """Return the server. `wanted`: sets and names of tools; none: `core`. UsageProblem for a wrong one."""
+    from importlib.metadata import version
+
+    tools = listed_tools(open_repository(), wanted, allow_write=allow_write)
+    names = {one.name for one in tools}
+
+    async def list_tools(ctx: Any, params: Any) -> types.ListToolsResult:
+        return tool_listing(tools)
+
+    async def call_tool(ctx: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
+        if params.name not in names:
+            raise MCPError(types.INVALID_PARAMS, f"no tool {params.name!r} is listed here")
+        given = json.dumps(params.arguments or {}).encode()
+        # in a thread: a question to a large graph must not delay the answer to a ping
+        return answer(*await anyio.to_thread.run_sync(_call, params.name, given))
+
+    def _call(name: str, given: bytes) -> tuple[dict[str, Any], int]:
+        return call(open_repository(), name, given, allow_write=allow_write)
+
+    async def list_resources(ctx: Any, params: Any) -> types.ListResourcesResult:
+        found = await anyio.to_thread.run_sync(lambda: _decisions(open_repository()))
+        return types.ListResourcesResult(resources=found)
+
+    async def list_templates(ctx: Any, params: Any) -> types.ListResourceTemplatesResult:
+        templates = [
+            types.ResourceTemplate(uri_template="kl://adr/{id}", name="decision", mime_type="text/plain"),
+            types.ResourceTemplate(uri_template="kl://package/{id}", name="context package", mime_type="text/plain"),
+        ]
+        return types.ListResourceTemplatesResult(resource_templates=templates)
+
+    async def read(ctx: Any, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
+        uri = str(params.uri)
+        try:
+            text = await anyio.to_thread.run_sync(lambda: read_resource(open_repository(), uri))
+        except KlError as problem:
+            raise MCPError(types.INVALID_PARAMS, str(problem)) from None
+        content = types.TextResourceContents(uri=uri, text=text, mime_type="text/plain")
+        return types.ReadResourceResult(contents=[content])
+
+    return Server(
+        "kl", version=version("kl-hooks"), on_list_tools=list_tools, on_call_tool=call_tool,
+        on_list_resources=list_resources, on_list_resource_templates=list_templates, on_read_resource=read,
+        instructions="What is recorded of this repository and how well it is proven. Begin with the tool `context`.",
+    )  # fmt: skip
+
+
+def serve(open_repository: Callable[[], Workspace], wanted: Sequence[str], *, allow_write: bool) -> None:
+    """Serve one client on stdin and stdout until it closes them. Raises as `make_server`, before it reads anything."""
+    server = make_server(open_repository, wanted, allow_write=allow_write)
+
+    async def run() -> None:
+        async with stdio_server() as (incoming, outgoing):
+            await server.run(incoming, outgoing, server.create_initialization_options())
+
+    anyio.run(run)
