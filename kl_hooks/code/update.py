@@ -109,7 +109,7 @@ class _Rows(NamedTuple):
     names: str
     symbols: list[tuple[Any, ...]]
     documents: list[index.Row]
-    terms: postings.StoredTerms
+    terms: tuple[Any, ...]
     links: links.Columns
     consulted: bytes
 
@@ -152,7 +152,7 @@ def write_bulk_rows(db: Database, made: BulkRows, files: Mapping[str, File]) -> 
         insert_symbols(db, (row for one in rows for row in one.symbols))
         index.add_rows(db, {one.path: one.documents for one in rows})
         for one in rows:
-            writer.add(one.path, postings.from_stored(one.terms))
+            writer.add(one.path, postings.FileTerms(*one.terms))
         links.replace_columns(db, {one.path: one.links for one in rows}, numbers)
         names.update((one.path, one.names) for one in rows)
     writer.close()
@@ -191,7 +191,7 @@ class _Maker:
         columns = links.columns_of_rows(self._linker.links_of(path, facts))
         documents = index.text_rows(documents_of(path, facts))
         symbols = list(symbol_table_rows(path, facts))
-        terms = postings.to_stored(postings.file_terms(path, facts["text"]))
+        terms = tuple(postings.file_terms(path, facts["text"]))
         consulted = self._linker.consulted(path)
         return _Rows(path, facts["error"], facts["names"], symbols, documents, terms, columns, consulted)
 

@@ -57,51 +57,43 @@ POSITIONED: Final = Field.BODY
 """From this field on postings have positions."""
 
 
+FileColumns = tuple[list[int], list[int], list[int], list[int]]
+"""The columns of a term in one file, as plain lists: most are short, and other processes send them."""
+
+
 class FileTerms(NamedTuple):
     """The terms of one file, its documents numbered from 0."""
 
     places: tuple[int, ...]
     lengths: tuple[int, ...]
-    postings: dict[str, Columns]
+    postings: dict[str, FileColumns]
 
 
 def file_terms(path: str, texts: Iterable[Sequence[Any]]) -> FileTerms:
     """The terms of a file. `texts`: of its symbols, see `SymbolText`. Pure."""
     places: list[int] = []
-    lengths = [0] * len(Field)
-    found: dict[str, Columns] = {}
+    totals = [0] * len(Field)
+    found: dict[str, FileColumns] = {}
     of_path = path_terms(path)
     for number, text in enumerate(texts):
         made = document(SymbolText(*text), of_path)
         places.append(made.place)
-        lengths = [total + some for total, some in zip(lengths, made.lengths, strict=True)]
-        for term, fields in made.postings.items():
-            columns = found.get(term)
-            if columns is None:
-                columns = found[term] = empty_columns()
-            for field in sorted(fields):
-                positions = fields[field][:FREQUENCY]
-                columns.docs.append(number)
-                columns.fields.append(field << FIELD_SHIFT | len(positions))
-                columns.lengths.append(min(made.lengths[field], _MOST_LENGTH))
-                if field >= POSITIONED:
-                    columns.positions.extend(positions)
-    return FileTerms(tuple(places), tuple(lengths), found)
-
-
-StoredTerms = tuple[tuple[int, ...], tuple[int, ...], dict[str, bytes]]
-"""The terms of a file in plain values, for another process."""
-
-
-def to_stored(terms: FileTerms) -> StoredTerms:
-    """The terms of a file in plain values."""
-    return terms.places, terms.lengths, {term: pack(columns) for term, columns in terms.postings.items()}
-
-
-def from_stored(stored: StoredTerms) -> FileTerms:
-    """The same again."""
-    places, lengths, packed = stored
-    return FileTerms(places, lengths, {term: unpack(one) for term, one in packed.items()})
+        for field, some in enumerate(made.postings):
+            size = made.lengths[field]
+            totals[field] += size
+            size, shifted, positioned = min(size, _MOST_LENGTH), field << FIELD_SHIFT, field >= POSITIONED
+            for term, positions in some.items():
+                columns = found.get(term)
+                if columns is None:
+                    columns = found[term] = ([], [], [], [])
+                if len(positions) > FREQUENCY:
+                    positions = positions[:FREQUENCY]
+                columns[0].append(number)
+                columns[1].append(shifted | len(positions))
+                columns[2].append(size)
+                if positioned:
+                    columns[3].extend(positions)
+    return FileTerms(tuple(places), tuple(totals), found)
 
 
 def empty_columns() -> Columns:
@@ -109,12 +101,13 @@ def empty_columns() -> Columns:
     return Columns(array("I"), array("H"), array("H"), array("H"))
 
 
-def _extend(columns: Columns, more: Columns, base: int) -> None:
+def _extend(columns: Columns, more: Columns | FileColumns, base: int) -> None:
     """Append the postings of a file whose first document has the number `base`."""
-    columns.docs.extend([number + base for number in more.docs] if base else more.docs)
-    columns.fields.extend(more.fields)
-    columns.lengths.extend(more.lengths)
-    columns.positions.extend(more.positions)
+    docs, fields, lengths, positions = more
+    columns.docs.extend([number + base for number in docs] if base else docs)
+    columns.fields.extend(fields)
+    columns.lengths.extend(lengths)
+    columns.positions.extend(positions)
 
 
 _COMPRESSED: Final = 200
@@ -259,9 +252,11 @@ def merge_segments(db: Rows) -> None:
         total += docs
     merged = {segment for _, segment in sizes[:chosen]} if chosen > _SMALL else set()
     every = db.rows("SELECT docs, segment FROM term_segments")
-    merged |= {segment for docs, segment in every if alive.get(segment, 0) * 2 < docs or not docs}
-    if merged:
-        _rewrite(db, sorted(merged))
+    merged |= {segment for docs, segment in every if alive.get(segment, 0) * 2 < docs}
+    dead = {segment for _, segment in every if not alive.get(segment)}
+    _delete_segments(db, sorted(dead))
+    if merged - dead:
+        _rewrite(db, sorted(merged - dead))
 
 
 def _rewrite(db: Rows, segments: Sequence[int]) -> None:
@@ -284,13 +279,16 @@ def _rewrite(db: Rows, segments: Sequence[int]) -> None:
                 into.positions.extend(positions)
     # segments were merged before: the documents of an older number may belong to a newer segment
     postings = {key: _sorted(columns) for key, columns in postings.items() if columns.docs}
-    db.many("DELETE FROM term_postings WHERE segment = ?", [(segment,) for segment in segments])
-    db.many("DELETE FROM term_segments WHERE segment = ?", [(segment,) for segment in segments])
-    if postings:
-        _write_segment(db, new, first, sum(row[2] for row in rows), postings)
+    _delete_segments(db, segments)
+    _write_segment(db, new, first, sum(row[2] for row in rows), postings)
     db.many(
         "UPDATE term_files SET segment = ?, first = ? WHERE path = ?", [(new, moved[row[1]], row[0]) for row in rows]
     )
+
+
+def _delete_segments(db: Rows, segments: Sequence[int]) -> None:
+    db.many("DELETE FROM term_postings WHERE segment = ?", [(segment,) for segment in segments])
+    db.many("DELETE FROM term_segments WHERE segment = ?", [(segment,) for segment in segments])
 
 
 def _sorted(columns: Columns) -> Columns:

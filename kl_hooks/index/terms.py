@@ -190,34 +190,44 @@ class Document(NamedTuple):
     place: int
     lengths: tuple[int, ...]
     """Terms in each field."""
-    postings: dict[str, dict[int, list[int]]]
-    """Term → field → its positions among the words of the source; only counted for name, owner and path (0)."""
+    postings: tuple[dict[str, list[int]], ...]
+    """Field → term → its positions among the words of the source; of a name, owner, path and whole identifier 0."""
 
 
 def document(text: SymbolText, path: Sequence[str]) -> Document:
     """The terms of a symbol. `path`: the terms of its file's path. Pure."""
+    fields: tuple[dict[str, list[int]], ...] = tuple({} for _ in Field)
     lengths = [0] * len(Field)
-    found: dict[str, dict[int, list[int]]] = {}
-
-    def add(term: str, field: int, position: int) -> None:
-        lengths[field] += 1
-        found.setdefault(term, {}).setdefault(field, []).append(position)
-
     for field, some in ((Field.NAME, terms([text.name])), (Field.OWNER, terms([text.owner])), (Field.PATH, path)):
+        lengths[field] = len(some)
         for term in some:
-            add(term, field, 0)
-    field, position = Field.BODY, 1
+            fields[field].setdefault(term, []).append(0)
+    field, position, into = Field.BODY, 1, fields[Field.BODY]
+    # one loop without calls but the cached one: it sees every word of every file
     for word in text.words.split(" "):
         if word in MARKS:
             field = MARKS[word]
+            into = fields[field]
             continue
-        parts = word_parts(word)
+        parts, whole = _split_terms(word)
         if position + len(parts) >= _MOST_TERMS:
             break
         for term in parts:
-            add(term, field, position)
+            if term in into:
+                into[term].append(position)
+            else:
+                into[term] = [position]
             position += 1
-        for term in _terms_of(word)[len(parts) :]:
+        lengths[field] += len(parts)
+        if whole:
             # a whole identifier is found, but never next to anything: its parts are
-            add(term, field, 0)
-    return Document(text.place, tuple(lengths), found)
+            into.setdefault(whole, []).append(0)
+            lengths[field] += 1
+    return Document(text.place, tuple(lengths), fields)
+
+
+@lru_cache(maxsize=100_000)
+def _split_terms(word: str) -> tuple[tuple[str, ...], str]:
+    """The terms of an identifier's parts, and of the whole one where it has several parts."""
+    parts = word_parts(word)
+    return parts, _terms_of(word)[len(parts)] if len(_terms_of(word)) > len(parts) else ""

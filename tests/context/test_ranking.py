@@ -221,14 +221,17 @@ def _with_history(memory: MemoryCode, ws: Workspace) -> MemoryCode:
 
 
 def test_a_real_library(tmp_path: Path, home: Path) -> None:
-    """click as it is installed: what people would ask about it."""
+    """click as it is installed, through `kl context`: what people would ask about it."""
     folder = Path(click.__file__).parent
     files = {f"src/click/{one.name}": one.read_text(encoding="utf-8") for one in folder.glob("*.py")}
-    ws = checkout(tmp_path / "repo", files).workspace()
+    made = checkout(tmp_path / "repo", files)
     for task, path in [
         ("the progress bar shows a wrong time to the end", "src/click/_termui_impl.py"),
         ("fish completion script quotes descriptions wrongly", "src/click/shell_completion.py"),
         ("CliRunner isolation keeps stderr apart", "src/click/testing.py"),
         ("wrap text in help columns", "src/click/formatting.py"),
     ]:
-        assert rank_code(ws, task).files[0].path == path
+        done = made.kl("context", task, "--budget", "1000tok")
+        assert done.returncode == 0, done.stderr
+        code = done.stdout.partition("## code\n")[2]
+        assert code.startswith(f"- {path}\n"), code[:200]

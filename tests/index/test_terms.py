@@ -74,6 +74,7 @@ def test_the_document_of_a_symbol() -> None:
     made = document(SymbolText(3, "total_price", "Cart", "( self tax ' Sum of prices . sum items # rounding"), ["shop"])
     assert made.place == 3
     assert made.lengths == (3, 1, 1, 2, 1, 0, 2, 3)
-    assert made.postings["price"] == {Field.NAME: [0], Field.DOC: [5]}
-    assert made.postings["sum"] == {Field.DOC: [3], Field.BODY: [6]}
-    assert made.postings["shop"] == {Field.PATH: [0]}
+    assert made.postings[Field.NAME] == {"total": [0], "price": [0], "total_price": [0]}
+    assert made.postings[Field.PATH] == {"shop": [0]}
+    assert made.postings[Field.DOC] == {"sum": [3], "of": [4], "price": [5]}
+    assert made.postings[Field.BODY] == {"sum": [6], "item": [7]}
