@@ -15,10 +15,8 @@ from typing import Any
 
 import pytest
 
-from kl_hooks.errors import EnvironmentProblem
-from kl_hooks.git.files import list_paths
 from kl_hooks.git.repository import Repository
-from pytest_kl.outcome import short
+from kl_hooks.git.worktree import FileListing
 
 LOCKS = (
     "uv.lock", "poetry.lock", "pdm.lock", "pylock.toml", "Pipfile.lock", "requirements.txt", "requirements-dev.txt",
@@ -26,18 +24,9 @@ LOCKS = (
 )  # fmt: skip
 """Files at the root that pin the installed packages."""
 NARROWING = {
-    "keyword": "keyword",
-    "markexpr": "markers",
-    "lf": "lf",
-    "stepwise": "stepwise",
-    "deselect": "deselect",
-    "ignore": "ignore",
-    "ignore_glob": "ignore_glob",
-    "maxfail": "maxfail",
-    "collectonly": "collect_only",
-    "setuponly": "setup_only",
-    "setupplan": "setup_plan",
-}
+    **{name: name for name in ("keyword", "lf", "stepwise", "deselect", "ignore", "ignore_glob", "maxfail")},
+    "markexpr": "markers", "collectonly": "collect_only", "setuponly": "setup_only", "setupplan": "setup_plan",
+}  # fmt: skip
 """pytest's name of an option, and ours."""
 _HEADER = re.compile(r"(?m)^(Name|Version): *(\S.*?)\r?$")
 OVERRIDES = ("python_files", "python_classes", "python_functions", "testpaths", "norecursedirs")
@@ -57,7 +46,7 @@ def environment_of(config: pytest.Config, root: Path) -> dict[str, Any]:
     found: dict[str, Any] = {
         "pid": os.getpid(),
         "pytest": pytest.__version__,
-        "plugins": _distributions(config),
+        "plugins": dict(_name_and_version(dist) for _, dist in config.pluginmanager.list_plugin_distinfo()),
         "local_plugins": _local_plugins(config, root),
         "locks": {name: digest for name in LOCKS if (digest := _file_digest(root / name))},
         "way": execution_mode(config),
@@ -75,35 +64,24 @@ def execution_mode(config: pytest.Config) -> dict[str, Any]:
     plugins = config.pluginmanager
     # xdist turns `-n 4` into four `popen` in `tx`; with `-n 0` or `--dist no` the tests run in this process
     workers = config.getoption("tx", None) if config.getoption("dist", "no") != "no" else None
-    found: dict[str, Any] = {"distributed": _processes(workers or ())}
+    # `3*popen` are three
+    counts = [str(spec).partition("*")[0] for spec in workers or ()]
+    found: dict[str, Any] = {"distributed": sum(int(count) if count.isdecimal() else 1 for count in counts)}
     if plugins.hasplugin("randomly") and config.getoption("randomly_reorganize", False):
-        found |= {"random_order": "pytest-randomly", "seed": _seed(config.getoption("randomly_seed", None))}
+        seed = config.getoption("randomly_seed", None)
+        # "default" and "last" are words for a seed not chosen yet
+        found |= {"random_order": "pytest-randomly", "seed": seed if isinstance(seed, int) else None}
     elif plugins.hasplugin("random_order") and _random_order(config):
         seed = str(config.getoption("random_order_seed", "")).removeprefix("default:")
         found |= {"random_order": "pytest-random-order", "seed": seed}
     return found
 
 
-def _processes(specs: Iterable[object]) -> int:
-    """How many workers xdist starts: `3*popen` are three."""
-    counts = (str(spec).partition("*")[0] for spec in specs)
-    return sum(int(count) if count.isdecimal() else 1 for count in counts)
-
-
-def _seed(value: object) -> int | str | None:
-    return value if isinstance(value, int) else None  # "default" and "last" are words for a seed not chosen yet
-
-
 def _random_order(config: pytest.Config) -> bool:
     """Whether pytest-random-order shuffles: asked for as such, or by a bucket or a seed (its own rule)."""
     asked = [str(config.getoption(name, "default:")) for name in ("random_order_bucket", "random_order_seed")]
-    return bool(config.getoption("random_order_enabled", False)) or any(
-        not value.startswith("default:") for value in asked
-    )
-
-
-def _distributions(config: pytest.Config) -> dict[str, str]:
-    return dict(_name_and_version(dist) for _, dist in config.pluginmanager.list_plugin_distinfo())
+    enabled = bool(config.getoption("random_order_enabled", False))
+    return enabled or not all(value.startswith("default:") for value in asked)
 
 
 def _name_and_version(dist: Any) -> tuple[str, str]:
@@ -131,14 +109,13 @@ def _file_digest(path: Path) -> str | None:
         return None
 
 
-def selection_of(config: pytest.Config, repo: Repository | None = None) -> dict[str, Any]:
+def selection_of(config: pytest.Config, repo: Repository | None, listing: FileListing) -> dict[str, Any]:
     """`{"args", …}`: what was typed, what configuration and environment added, and the options that narrow the run.
 
     Options show their value in force, so it makes no difference whether `-k` is from the command line, a file or
     PYTEST_ADDOPTS. `left_out`: test files of the project that the arguments omit; `overridden`: `-o` for what a
-    test is; `config_file`: `-c` with a file from outside the repository; `weakened`:
-    see there. Plain values; secrets in them are redacted by
-    whoever writes them down.
+    test is; `config_file`: `-c` with a file from outside the repository; `weakened`: see there. `listing`: what git
+    listed of the repository. Plain values; secrets in them are redacted by whoever writes them down.
     """
     found: dict[str, Any] = {"args": [str(arg) for arg in config.invocation_params.args]}
     added = [str(arg) for arg in config.getini("addopts")]
@@ -153,11 +130,12 @@ def selection_of(config: pytest.Config, repo: Repository | None = None) -> dict[
     overridden = [one for one in config.getoption("override_ini", None) or () if one.partition("=")[0] in OVERRIDES]
     if overridden:
         found["overridden"] = overridden
-    if config.getoption("inifilename", None) and repo and not _config_is_inside(config, repo):
+    given = config.inipath.resolve() if config.inipath and config.getoption("inifilename", None) else None
+    if given and repo and not given.is_relative_to(repo.top.resolve()):
         found["config_file"] = str(config.inipath)
     if weaker := weakened(config):
         found["weakened"] = weaker
-    if missing := omitted_test_files(config, repo):
+    if missing := omitted_test_files(config, repo, listing):
         found["left_out"] = missing
     return found
 
@@ -185,36 +163,32 @@ def weakened(config: pytest.Config) -> list[str]:
     return found
 
 
-def _config_is_inside(config: pytest.Config, repo: Repository) -> bool:
-    return config.inipath is not None and config.inipath.resolve().is_relative_to(repo.top.resolve())
-
-
-def omitted_test_files(config: pytest.Config, repo: Repository | None) -> dict[str, Any] | None:
+def omitted_test_files(config: pytest.Config, repo: Repository | None, listing: FileListing) -> dict[str, Any] | None:
     """`{"files", "first"}`; None where nothing is omitted, judged by arguments and `--ignore`.
 
     The project's test files are those that `python_files` fits, below `testpaths` where there are any, else below the
-    folder of pytest's configuration file, else in the whole repository. Git is asked only if something may be missing.
+    folder of pytest's configuration file, else in the whole repository.
     """
     if repo is None or not _may_omit_files(config, repo):
         return None
-    asked = [_real(path) for path in _requested_paths(config)]
-    ignored = [_absolute(config, path) for path in config.getoption("ignore", None) or ()]
-    globs = [str(_absolute(config, path)) for path in config.getoption("ignore_glob", None) or ()]
-    try:
-        project = list(_project_files(config, repo))
-    except (EnvironmentProblem, OSError) as problem:  # then nobody knows that it was all of them
-        return {"files": 1, "first": [f"(not known: {short(str(problem))})"]}
+    if not listing.listing:  # git failed: then nobody knows that it was all of them
+        return {"files": 1, "first": ["(not known: git did not list the files)"]}
+    start = config.invocation_params.dir
+    # an argument that names a test in a file covers no file as a whole
+    asked = [_real(start / arg) for arg in config.args if "::" not in arg and not arg.endswith("]")]
+    ignored = [start / str(path) for path in config.getoption("ignore", None) or ()]
+    globs = [str(start / str(path)) for path in config.getoption("ignore_glob", None) or ()]
     missing = [
         name
-        for name, path in project
+        for name, path in _project_files(config, repo, listing)
         if not _below(path, asked) or _below(path, ignored) or any(fnmatch(str(path), one) for one in globs)
     ]
     return {"files": len(missing), "first": missing[:NAMED]} if missing else None
 
 
-def project_folder(config: pytest.Config, repo: Repository) -> Path:
+def _project_folder(config: pytest.Config, repo: Repository) -> Path:
     """The folder whose tests are the project's."""
-    return config.inipath.parent if config.inipath else repo.top
+    return _real(config.inipath.parent if config.inipath else repo.top)
 
 
 def _may_omit_files(config: pytest.Config, repo: Repository) -> bool:
@@ -222,34 +196,24 @@ def _may_omit_files(config: pytest.Config, repo: Repository) -> bool:
         return True
     source = config.args_source
     if source is pytest.Config.ArgsSource.INVOCATION_DIR:
-        return _real(config.invocation_params.dir) != _real(project_folder(config, repo))
+        return _real(config.invocation_params.dir) != _project_folder(config, repo)
     return source is pytest.Config.ArgsSource.ARGS
 
 
-def _requested_paths(config: pytest.Config) -> Iterator[Path]:
-    """The files and folders that are run as a whole; an argument that names a test in a file covers no file."""
-    for arg in config.args:
-        if "::" not in arg and not arg.endswith("]"):
-            yield _absolute(config, arg)
-
-
-def _absolute(config: pytest.Config, path: object) -> Path:
-    return config.invocation_params.dir / str(path)
-
-
-def _project_files(config: pytest.Config, repo: Repository) -> Iterator[tuple[str, Path]]:
+def _project_files(config: pytest.Config, repo: Repository, listing: FileListing) -> Iterator[tuple[str, Path]]:
     """The project's test files: name from the repository's top, and real path."""
-    top, folder = _real(repo.top), _real(project_folder(config, repo))
+    top, folder = _real(repo.top), _project_folder(config, repo)
     wanted = [
         _real(Path(found))
         for pattern in config.getini("testpaths")
         for found in glob.iglob(str(folder / pattern), recursive=True)  # noqa: PTH207 (may be absolute, as pytest has it)
     ]
     patterns, closed = config.getini("python_files"), config.getini("norecursedirs")
-    for name in list_paths(repo, (".py",)):
+    # a set: git lists a path in conflict once for each stage
+    for name in sorted(set(listing.paths((".py",)))):
         path = top / name
-        # git lists a tracked file also after it was deleted on disk
-        if not _below(path, wanted or [folder]) or not path.exists():
+        # git lists a tracked file also after it was deleted on disk; a name that ends in `/` is another repository
+        if name.endswith("/") or not _below(path, wanted or [folder]) or not path.exists():
             continue
         parts = path.relative_to(folder).parts[:-1] if path.is_relative_to(folder) else ()
         if _fits(path, patterns) and not any(fnmatch(part, one) for part in parts for one in closed):

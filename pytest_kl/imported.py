@@ -52,6 +52,7 @@ _NOT_SOURCE: Final = frozenset(
 _SCRIPTS: Final = frozenset(("conftest", "setup", "noxfile", "__main__", "__mp_main__"))
 """Names that many folders and projects have: one of them elsewhere is not an installed copy of ours."""
 _STANDARD: Final = sys.stdlib_module_names
+_SORTS: Final = ("same", "compiled", "different", "absent", "unknown")
 _INSTALLED: Final = re.compile(r"/(?:site|dist)-packages/")
 _LEGACY_NAMESPACE: Final = re.compile(rb"declare_namespace|extend_path")
 _NAME: Final = re.compile(r"""\bname\s*=\s*["']?([A-Za-z0-9][A-Za-z0-9._-]*)""")
@@ -174,7 +175,8 @@ class _Projects:
         if inner in _SOURCE_FOLDERS:
             return True
         top = path[len(root) :].strip("/").partition("/")[0].removesuffix(".py")
-        if not inner and top not in _NOT_SOURCE and self._in_package(root, path):
+        inside = dirname(path) != root and dirname(path) in self.content.packages
+        if not inner and top not in _NOT_SOURCE and inside:
             return True
         text = self._text(project)
         names = {re.sub(r"[-_.]+", "_", one).lower() for one in _NAME.findall(text)}
@@ -182,9 +184,6 @@ class _Projects:
             return True
         word = re.compile(rf"(?<![\w.-]){re.escape(inner)}(?![\w-])")
         return bool(inner) and any(word.search(line) for line in _LAYOUT.findall(text))
-
-    def _in_package(self, root: str, path: str) -> bool:
-        return dirname(path) != root and dirname(path) in self.content.packages
 
     def folder(self, root: str) -> str:
         """The nearest folder at or above with a project file."""
@@ -232,12 +231,9 @@ class _Comparison:
         entries = {self._real_folder(one or _getcwd()) for one in search_path}
         inside = {"" if one == content.top else content.path_of(one) for one in entries}
         self._search_path = {one for one in inside if one is not None}
+        self._nested = tuple(join(content.top, one) for one in content.nested)
         self.in_place = 0
-        self.same: list[list[str]] = []
-        self.compiled: list[list[str]] = []
-        self.different: list[list[str]] = []
-        self.absent: list[list[str]] = []
-        self.unknown: list[list[str]] = []
+        self.rows: dict[str, list[tuple[str, ...]]] = {sort: [] for sort in _SORTS}
 
     def judge(self, module: Loaded) -> None:
         """Put a module where it belongs; one that is no business of this repository nowhere."""
@@ -254,15 +250,13 @@ class _Comparison:
         if not package or (not found and content.path_of(real) and real.startswith(self._nested)):
             return
         if not real.endswith(".py"):
-            self.compiled.append([module.name])
+            self.rows["compiled"].append((module.name,))
         elif found:
             self._compare(module, real, [path for _, path in found])
         else:
-            self._missing(module, real, *package[0])
-
-    @cached_property
-    def _nested(self) -> tuple[str, ...]:
-        return tuple(join(self._content.top, one) for one in self._content.nested)
+            root, name = package[0][0], module.name.replace(".", "/")
+            end = "/__init__.py" if basename(real) == "__init__.py" else ".py"
+            self.rows["absent"].append((module.name, join(root, name + end), real))
 
     def _assessed(self, root: str, path: str, name: str, real: str) -> bool:
         """Whether the file of the tree is what this name was meant to import (ADR-0016)."""
@@ -283,12 +277,9 @@ class _Comparison:
             inits = [one for one in self._content.candidates(parent) if one[1].endswith("/__init__.py")]
             if inits:
                 found = [one for one in inits if self._assessed(*one, parent, real)]
-                return [one for one in found if not self._legacy_namespace(one[1])]
+                return [one for one in found if not _LEGACY_NAMESPACE.search(_read(join(self._content.top, one[1])))]
             parent = parent.rpartition(".")[0]
         return []
-
-    def _legacy_namespace(self, path: str) -> bool:
-        return _LEGACY_NAMESPACE.search(_read(join(self._content.top, path))) is not None
 
     def _compare(self, module: Loaded, real: str, paths: Sequence[str]) -> None:
         try:
@@ -304,17 +295,12 @@ class _Comparison:
                 there = True
                 data = _read(real) if data is None else data
                 if _read(join(self._content.top, path)) == data:
-                    self.same.append([module.name])
+                    self.rows["same"].append((module.name,))
                     return
         except Exception as problem:  # a loader or a file system of somebody else's
-            self.unknown.append([module.name, paths[0], type(problem).__name__])
+            self.rows["unknown"].append((module.name, paths[0], type(problem).__name__))
             return
-        (self.different if there else self.absent).append([module.name, paths[0], real])
-
-    def _missing(self, module: Loaded, real: str, root: str, init: str) -> None:
-        name = module.name.replace(".", "/")
-        path = join(root, name, "__init__.py") if basename(real) == "__init__.py" else join(root, f"{name}.py")
-        self.absent.append([module.name, path, real])
+        self.rows["different" if there else "absent"].append((module.name, paths[0], real))
 
     def _real(self, file: str) -> str:
         folder, name = dirname(file), basename(file)
@@ -349,13 +335,9 @@ def report(content: Content, modules: Mapping[str, Any], search_path: Sequence[s
     found = _Comparison(content, search_path)
     for module in loaded(modules):
         found.judge(module)
-    lists: dict[str, list[list[str]]] = {
-        "same": found.same, "compiled": found.compiled, "different": found.different, "absent": found.absent,
-        "unknown": found.unknown,
-    }  # fmt: skip
     plain: dict[str, Any] = {"in_place": found.in_place, "counts": {}}
-    for key, rows in lists.items():
-        unique = sorted(set(map(tuple, rows)))
+    for key, rows in found.rows.items():
+        unique = sorted(set(rows))
         plain["counts"][key] = len(unique)
         plain[key] = [list(row) for row in unique[:MOST]]
     cleaned: dict[str, Any] = replace_surrogates(plain)
@@ -370,10 +352,11 @@ def summarize(
     Asks git (one process) only where a package of this repository has a module without a file in the tree: one that
     git ignores is generated, one that it does not ignore should be there.
     """
-    rows = {key: _merged(reports, key) for key in ("same", "compiled", "different", "absent", "unknown")}
+    rows = {key: sorted({tuple(row) for one in reports for row in one[key]}) for key in _SORTS}
     # a process names at most MOST modules of a sort, so its count may be higher than what is merged
     number = {key: max([len(rows[key]), *(one["counts"][key] for one in reports)]) for key in rows}
-    generated, missing = _generated_and_missing(content, repo, rows["absent"])
+    generated = _generated(content, repo, rows["absent"]) if rows["absent"] else []
+    missing = [row for row in rows["absent"] if row[0] not in generated]
     number["missing"] = number["absent"] - len(generated)
     found: dict[str, Any] = {
         # not the sum: all workers import much the same modules
@@ -393,19 +376,11 @@ def summarize(
     ]
 
 
-def _merged(reports: Sequence[Mapping[str, Any]], key: str) -> list[tuple[str, ...]]:
-    return sorted({tuple(row) for one in reports for row in one[key]})
-
-
-def _generated_and_missing(
-    content: Content, repo: Repository, absent: Sequence[Sequence[str]]
-) -> tuple[list[str], list[Any]]:
-    if not absent:
-        return [], []
+def _generated(content: Content, repo: Repository, absent: Sequence[Sequence[str]]) -> list[str]:
+    """The modules whose file git ignores. One git process."""
     own = {row[2]: path for row in absent if (path := content.path_of(row[2])) and not _INSTALLED.search(row[2])}
     ignored = ignored_paths(repo, {*own.values(), *(row[1] for row in absent)})
-    generated = [row[0] for row in absent if row[1] in ignored or own.get(row[2]) in ignored]
-    return generated, [row for row in absent if row[0] not in generated]
+    return [row[0] for row in absent if row[1] in ignored or own.get(row[2]) in ignored]
 
 
 def _reasons(

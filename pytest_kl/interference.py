@@ -43,7 +43,7 @@ class Interference:
         self._replaced: list[str] = []
 
     def look(self, items: Sequence[pytest.Item]) -> None:
-        """Registers what is needed to observe these items. Whatever fails here is no matter of the tests."""
+        """Registers what is needed to observe these items. A failure here must not affect the tests."""
         try:
             if items and not items[0].config.pluginmanager.has_plugin("kl-switches"):
                 self._look(items, items[0].config)
@@ -126,13 +126,10 @@ def _raised_in(item: pytest.Item, call: pytest.CallInfo[None]) -> str:
         path = Path(entry.path)
         # `pytest.skip()` raises inside of `_pytest/outcomes.py`: whoever called it is one frame further up
         if path.name != "outcomes.py" or path.parent != PYTEST:
-            return "" if path.parent == PYTEST or path in (item.path, _file_of(item)) else path.as_posix()
+            # reportinfo: the file in which the function is, also where a class inherited it
+            own = path.parent == PYTEST or path in (item.path, Path(item.reportinfo()[0]))
+            return "" if own else path.as_posix()
     return ""
-
-
-def _file_of(item: pytest.Item) -> Path:
-    """The file in which the function is, also where a class inherited it."""
-    return Path(item.reportinfo()[0])
 
 
 def outside(report: pytest.TestReport, root: str) -> str:
@@ -173,7 +170,7 @@ class Calls:
         # a callable without code of its own (a mock, a partial): whether it started can't be seen
         if not isinstance(code, CodeType):
             return (yield)
-        with watched(code) as started:
+        with (_monitored if sys.version_info >= (3, 12) else _profiled)(code) as started:
             result = yield
         if not started():
             self.missed.append(pyfuncitem.nodeid)
@@ -181,19 +178,11 @@ class Calls:
 
 
 @contextmanager
-def watched(code: CodeType) -> Iterator[Callable[[], bool]]:
-    """Yield a function that returns whether this code has started since; True where that is unknown."""
-    if sys.version_info >= (3, 12):
-        with _monitored(code) as started:
-            yield started
-    else:
-        with _profiled(code) as started:
-            yield started
-
-
-@contextmanager
 def _monitored(code: CodeType) -> Iterator[Callable[[], bool]]:
-    """By `sys.monitoring`, for this code alone: whatever thread or event loop runs it."""
+    """Yield a function that returns whether this code has started since; True where that is unknown.
+
+    By `sys.monitoring`, for this code alone: whatever thread or event loop runs it.
+    """
     monitoring: Any = sys.monitoring  # type: ignore[attr-defined,unused-ignore]
     seen: list[CodeType] = []
     # sys.monitoring names 0, 1, 2 and 5 for debuggers, coverage, profilers and optimizers; 3 and 4 have no owner

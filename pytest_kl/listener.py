@@ -15,17 +15,18 @@ from typing import Any
 import pytest
 
 from kl_hooks.model.canonical import replace_surrogates
-from kl_hooks.model.receipt import REFUTES, worst_outcome
+from kl_hooks.model.receipt import REFUTES, TEST_OUTCOMES, worst_outcome
 from kl_hooks.store.redaction import compile_patterns, may_hold_secret, redact
 from kl_hooks.store.spool import SpoolWriter
 from pytest_kl.interference import outside
-from pytest_kl.outcome import TestState, detail_of, word_of
+from pytest_kl.outcome import detail_of
 
 compile_patterns()  # now: a suite may replace `re`
 ENCODE = JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode
 """Canonical JSON of values that we made ourselves; `json.dumps` could be somebody's mock by now."""
 LONGEST_ID = 4096
 """Characters; of a longer test ID the beginning and a digest of the whole are stored."""
+RANK = {name: rank for rank, name in enumerate(TEST_OUTCOMES)}
 SYNC_EVERY = 1.0
 """Seconds between two calls of fdatasync: what a power cut may cost."""
 
@@ -111,6 +112,60 @@ class Journal:
             self._sync()
 
 
+def word_of(when: str, outcome: str, marked: bool) -> str:
+    """The verdict of one report; empty where it has none (a setup or teardown that passed).
+
+    `when` is setup, call, teardown or `???` (a worker crashed); `outcome` passed, failed or skipped; `marked` is true
+    where the report carries `wasxfail`. A strict xfail that passes arrives as failed, and stays that.
+    """
+    if outcome == "failed":
+        # as pytest's own summary counts: a fixture that fails is an error, only the call is a failure
+        return "error" if when in ("setup", "teardown") else "failed"
+    if outcome == "skipped":
+        return "xfailed" if marked else "skipped"
+    if outcome != "passed":
+        raise ValueError(f"pytest reported an outcome that is not known: {outcome!r}")
+    if marked:
+        return "xpassed"
+    return "passed" if when == "call" else ""
+
+
+class TestState:
+    """What has been reported of one test so far."""
+
+    __test__ = False  # no test class, whatever its name
+    verdict = ""
+    seconds = 0.0
+    reruns = 0
+    repeat = False
+    detail: Mapping[str, Any] | None = None
+
+    def add(self, word: str, detail: Mapping[str, Any] | None = None) -> None:
+        """One more report: it counts if it is worse than those before."""
+        if word and (not self.verdict or RANK[word] > RANK[self.verdict]):
+            self.verdict = word
+            self.detail = detail
+
+    def again(self) -> None:
+        """This attempt failed and is going to be repeated."""
+        self.repeat = True
+
+    def closed(self) -> bool:
+        """The attempt is over. True if it is the last one; else its reports are forgotten."""
+        if not self.repeat:
+            return True
+        self.verdict, self.detail, self.repeat = "", None, False
+        self.reruns += 1
+        return False
+
+    def final(self) -> tuple[str, Mapping[str, Any] | None]:
+        """The verdict and its details; the verdict is empty for a test that never ran (`--setup-only`)."""
+        if not self.reruns:
+            return self.verdict, self.detail
+        verdict = "flaky" if self.verdict == "passed" else self.verdict
+        return verdict, {**(self.detail or {}), "attempts": self.reruns + 1}
+
+
 class Listener:
     """Folds reports to verdicts and hands each to the journal when it is final.
 
@@ -165,10 +220,10 @@ class Listener:
             return
         word = word_of(report.when or "", report.outcome, hasattr(report, "wasxfail"))
         if word in REFUTES:
-            test.hear(word, detail_of(report.longrepr, self._root))
+            test.add(word, detail_of(report.longrepr, self._root))
         else:
             by = outside(report, self._root) if word else ""
-            test.hear(word, {"by": redact(by)} if by else None)
+            test.add(word, {"by": redact(by)} if by else None)
 
     def _through(self, nodeid: str, test: TestState) -> None:
         verdict, detail = test.verdict, test.detail

@@ -1,4 +1,4 @@
-"""One verdict per test, what a run as a whole is worth, and the lines about it that a person reads. Pure."""
+"""The verdict of a run as a whole, the details of a failure, and the lines that a person reads. Pure."""
 
 from __future__ import annotations
 
@@ -9,14 +9,13 @@ from typing import Any
 
 from kl_hooks.git.worktree import WorktreeState
 from kl_hooks.model.receipt import REFUTES, TEST_OUTCOMES, run_outcome
-from kl_hooks.model.text import one_line
+from kl_hooks.model.text import name_list, one_line
 from kl_hooks.store.redaction import redact
 
 MESSAGE_LENGTH = 300
 """Characters of a message that are stored."""
 LOOKED_AT = 8000
 """Characters of it that are looked at: redaction comes before cutting, lest half a secret pass as none."""
-RANK = {name: rank for rank, name in enumerate(TEST_OUTCOMES)}
 OK, FAILED, INTERNAL_ERROR, USAGE_ERROR, NO_TESTS = 0, 1, 3, 4, 5
 NAMED = 3
 """How many tests without a result are named."""
@@ -32,20 +31,14 @@ def detail_of(longrepr: object, root: str) -> dict[str, Any]:
     `__repr__` of theirs that fails is theirs to fix.
     """
     try:
-        return _detail(longrepr, root)
+        crash = getattr(longrepr, "reprcrash", None)
+        if crash is None:
+            return {"message": short(_failure_text(longrepr))}
+        path = str(crash.path).replace("\\", "/").removeprefix(root)
+        line = {"line": crash.lineno} if isinstance(crash.lineno, int) else {}
+        return {"message": short(str(crash.message)), "path": redact(path), **line}
     except Exception as problem:
         return {"message": f"the failure has no readable text ({type(problem).__name__})"}
-
-
-def _detail(longrepr: object, root: str) -> dict[str, Any]:
-    crash = getattr(longrepr, "reprcrash", None)
-    if crash is None:
-        return {"message": short(_failure_text(longrepr))}
-    path = str(crash.path).replace("\\", "/").removeprefix(root)
-    found: dict[str, Any] = {"message": short(str(crash.message)), "path": redact(path)}
-    if isinstance(crash.lineno, int):
-        found["line"] = crash.lineno
-    return found
 
 
 def _failure_text(longrepr: object) -> str:
@@ -60,60 +53,6 @@ def _failure_text(longrepr: object) -> str:
 def short(text: str) -> str:
     """The redacted text on one line, at most 300 characters."""
     return one_line(redact(text[:LOOKED_AT]), MESSAGE_LENGTH)
-
-
-def word_of(when: str, outcome: str, marked: bool) -> str:
-    """The verdict of one report; empty where it has none (a setup or teardown that passed).
-
-    `when` is setup, call, teardown or `???` (a worker crashed); `outcome` passed, failed or skipped; `marked` is true
-    where the report carries `wasxfail`. A strict xfail that passes arrives as failed, and stays that.
-    """
-    if outcome == "failed":
-        # as pytest's own summary counts: a fixture that fails is an error, only the call is a failure
-        return "error" if when in ("setup", "teardown") else "failed"
-    if outcome == "skipped":
-        return "xfailed" if marked else "skipped"
-    if outcome != "passed":
-        raise ValueError(f"pytest reported an outcome that is not known: {outcome!r}")
-    if marked:
-        return "xpassed"
-    return "passed" if when == "call" else ""
-
-
-class TestState:
-    """What has been reported of one test so far."""
-
-    __test__ = False  # no test class, whatever its name
-    verdict = ""
-    seconds = 0.0
-    reruns = 0
-    repeat = False
-    detail: Mapping[str, Any] | None = None
-
-    def hear(self, word: str, detail: Mapping[str, Any] | None = None) -> None:
-        """One more report: it counts if it is worse than what was heard before."""
-        if word and (not self.verdict or RANK[word] > RANK[self.verdict]):
-            self.verdict = word
-            self.detail = detail
-
-    def again(self) -> None:
-        """This attempt failed and is going to be repeated."""
-        self.repeat = True
-
-    def closed(self) -> bool:
-        """The attempt is over. True if it is the last one; else what was heard of it is forgotten."""
-        if not self.repeat:
-            return True
-        self.verdict, self.detail, self.repeat = "", None, False
-        self.reruns += 1
-        return False
-
-    def final(self) -> tuple[str, Mapping[str, Any] | None]:
-        """The verdict and its details; the verdict is empty for a test that never ran (`--setup-only`)."""
-        if not self.reruns:
-            return self.verdict, self.detail
-        verdict = "flaky" if self.verdict == "passed" else self.verdict
-        return verdict, {**(self.detail or {}), "attempts": self.reruns + 1}
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +122,8 @@ def objections(ending: Ending) -> list[str]:
     elif ending.selected == 0:
         found.append("no test was selected")
     elif ending.lost:
-        found.append(_lost_phrase(ending.selected, ending.lost))
+        first = name_list(ending.lost, NAMED)
+        found.append(f"{len(ending.lost)} of {_counted(ending.selected, 'selected test')} gave no result: {first}")
     if not numbers["passed"] and not broken and (ending.ran or not found):
         found.append(f"no test passed cleanly ({count_phrase(numbers) or 'nothing was reported'})")
     if ending.raised:
@@ -202,11 +142,6 @@ def _exit_objections(status: int | None, broken: str) -> list[str]:
     if status == FAILED and not broken:
         return ["exit status 1, yet no failure was reported"]
     return [] if status in (OK, FAILED) else [f"exit status {status}"]
-
-
-def _lost_phrase(selected: int, lost: Sequence[str]) -> str:
-    more = f" and {len(lost) - NAMED} more" if len(lost) > NAMED else ""
-    return f"{len(lost)} of {_counted(selected, 'selected test')} gave no result: {', '.join(lost[:NAMED])}{more}"
 
 
 def _counted(number: int, noun: str) -> str:
@@ -236,7 +171,7 @@ def header_line(place: WorktreeState, previous: str, elsewhere: str) -> str:
     """`kl: recording for tree 3f9a1c2 + uncommitted changes (2 files)`."""
     line = f"kl: recording for tree {place.tree[:7]}" if place.tree else "kl: recording, the tree is not known"
     if place.tree and place.dirty:
-        line += f" + uncommitted changes ({place.changed} file{'' if place.changed == 1 else 's'})"
+        line += f" + uncommitted changes ({_counted(place.changed, 'file')})"
     if elsewhere:
         line += f", stored in {one_line(elsewhere, WIDTH)}"
     if previous:
@@ -245,7 +180,7 @@ def header_line(place: WorktreeState, previous: str, elsewhere: str) -> str:
 
 
 def closing_lines(run: str, result: Mapping[str, Any], elsewhere: str = "") -> list[str]:
-    """What the run is worth, why if it is no pass, and how to look at it: two or three lines.
+    """The result of the run, why it is no pass, and how to look at it: two or three lines.
 
     `elsewhere` as in the header, which a quiet pytest does not print.
     """
@@ -258,7 +193,7 @@ def closing_lines(run: str, result: Mapping[str, Any], elsewhere: str = "") -> l
 
 
 def correction_lines(run: str, result: Mapping[str, Any]) -> list[str]:
-    """What is printed where the run turned out to be worth something else after pytest had printed its summary."""
+    """What is printed where the verdict changed after pytest had printed its summary."""
     why = one_line("; ".join(result["reasons"]), WIDTH)
     return [f"kl: run {run[:SHORT]}: now recorded as {run_outcome(result)}: {why}"]
 

@@ -64,17 +64,14 @@ def open_recording(config: pytest.Config, folder: Path) -> Recording:
     # before the file of this run is made: it would be the newest
     previous = unfinished_run(ws.state.spool)
     writer = open_spool(ws, run)
-    more = environment_of(config, ws.root)
-    writer.record(
-        opening_record(
-            run, "pytest", "pytest", place, started, ws.environ, selection=selection_of(config, ws.repo), more=more
-        )
-    )
+    more, selection = environment_of(config, ws.root), selection_of(config, ws.repo, place.listing)
+    writer.record(opening_record(run, "pytest", "pytest", place, started, ws.environ, selection=selection, more=more))
     writer.sync()
+    rootpath = config.rootpath.resolve()
+    below = rootpath != ws.root and rootpath.is_relative_to(ws.root)
+    prefix = f"{rootpath.relative_to(ws.root).as_posix()}/" if below else ""
     usual = writer.path.is_relative_to(ws.state.spool)
-    return Recording(
-        run, writer, ws, place, _prefix(config.rootpath.resolve(), ws.root), "" if usual else str(writer.path), previous
-    )
+    return Recording(run, writer, ws, place, prefix, "" if usual else str(writer.path), previous)
 
 
 def check_file(recording: Recording) -> None:
@@ -85,12 +82,9 @@ def check_file(recording: Recording) -> None:
 
 
 def end_record(
-    recording: Recording,
-    result: Mapping[str, Any],
-    selection: Mapping[str, Any],
-    environment: Mapping[str, Any],
+    recording: Recording, result: Mapping[str, Any], selection: Mapping[str, Any], environment: Mapping[str, Any],
     tests: int,
-) -> dict[str, Any]:
+) -> dict[str, Any]:  # fmt: skip
     """The last record. Everything before it is durable when it returns; `Lost` where that is not there any more."""
     # tree_end is of tracked files alone, so untracked ones need no second hashing
     after = worktree_state(recording.workspace.repo, untracked=False)
@@ -123,12 +117,6 @@ def unfinished_run(spool: Path) -> str:
     if last.busy or last.ended or not last.records or not isinstance(last.records[0], dict):
         return ""
     return str(last.records[0].get("run", ""))
-
-
-def _prefix(rootpath: Path, root: Path) -> str:
-    if rootpath == root or not rootpath.is_relative_to(root):
-        return ""
-    return rootpath.relative_to(root).as_posix() + "/"
 
 
 def _text(problem: BaseException) -> str:
@@ -327,7 +315,9 @@ class Recorder:
         ending = self._ending()
         result = outcome.run_result(ending)
         more = {"imported": self._imported} if self._imported else {}
-        record = end_record(recording, result, self._selection(ending), more, journal.lines)
+        known = self._tally.plain() or self._from_workers
+        numbers = {"collected": None, "deselected": None, **known, "selected": ending.selected, "ran": ending.ran}
+        record = end_record(recording, result, numbers, more, journal.lines)
         if self._program:
             self._at_exit.append(partial(self._finish_at_exit, recording, record, ending, uncaught_exception()))
         else:
@@ -386,7 +376,8 @@ class Recorder:
         lost = [self._journal.name(nodeid) for nodeid in wanted or () if nodeid not in tests]
         stopped = (session.shouldfail or session.shouldstop) if session is not None and lost else ""
         status = self._status if self._status is not None else session.exitstatus if session is not None else None
-        raised = self._raised if ends_with_error(self._raised) else None
+        # for a usage error pytest has an exit status of its own
+        raised = None if isinstance(self._raised, pytest.UsageError) else self._raised
         return outcome.Ending(
             exit=exit_status_of(raised) if raised is not None else None if status is None else int(status),
             raised=_text(raised) if raised is not None else "",
@@ -401,18 +392,13 @@ class Recorder:
             collection_errors=sum(verdict == "error" for verdict in collectors.values()),
         )
 
-    def _selection(self, ending: outcome.Ending) -> dict[str, Any]:
-        known = self._tally.plain() or self._from_workers
-        return {"collected": None, "deselected": None, **known, "selected": ending.selected, "ran": ending.ran}
-
     # our own failures
 
     def _fail(self, problem: Exception) -> None:
         """Takes recording out of this run. The record stays without an end, and so is never evidence of success."""
         if not self._trouble:
-            self._trouble = outcome.failure_line(
-                problem, started=self._recording is not None and not isinstance(problem, Lost)
-            )
+            started = self._recording is not None and not isinstance(problem, Lost)
+            self._trouble = outcome.failure_line(problem, started=started)
         plugins = self._config.pluginmanager
         for name in ("kl-listener", "kl-tally"):
             if plugins.has_plugin(name):
@@ -444,11 +430,6 @@ def uncaught_exception() -> BaseException | None:
     # last_exc is new in CPython 3.12, which deprecates last_value
     found: BaseException | None = getattr(sys, "last_exc", None) or getattr(sys, "last_value", None)
     return found
-
-
-def ends_with_error(problem: BaseException | None) -> bool:
-    """Whether Python ends with exit status 1 for it; for a usage error pytest has a status of its own."""
-    return problem is not None and not isinstance(problem, pytest.UsageError)
 
 
 def exit_status_of(problem: BaseException) -> int:

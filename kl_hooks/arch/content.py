@@ -72,7 +72,7 @@ class Content:
         if self.source == STAGED:
             found = worktree.staged_tree(self.repo)
             return worktree.WorktreeState(found.tree, None, found.head, found.branch)
-        return worktree.WorktreeState(worktree.tree_of_revision(self.repo, self.source), None, *head(self.repo))
+        return worktree.WorktreeState(worktree.tree_of_revision(self.repo, self.source), None, *head(self.repo)[:2])
 
 
 def require_repository(ws: Workspace) -> Repository:

@@ -47,6 +47,7 @@ def spool_folders(ws: Workspace) -> list[tuple[Path, str]]:
 
 def new_run_id() -> str:
     """A random run id: 32 hexadecimal digits."""
+    # not from `random`, which a test suite may have seeded: two runs would get one ID
     return os.urandom(16).hex()
 
 
@@ -112,6 +113,7 @@ def close_capture(
 ) -> None:  # fmt: skip
     """Write the evidence and the result, and close the capture: durable when it returns. May raise OSError."""
     with writer:
+        # counted: the reader drops altered lines, and only the numbers of the end record show that some are missing
         count = 0
         for count, one in enumerate(evidence, 1):  # noqa: B007
             writer.record({"t": "evidence", **one.to_dict()})

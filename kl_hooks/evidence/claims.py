@@ -7,27 +7,29 @@ knows records answers for them (hook `kl_citations`).
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from kl_hooks.clock import iso
+from kl_hooks.clock import iso, micros
 from kl_hooks.config.settings import load_lifecycle
 from kl_hooks.errors import UsageProblem
 from kl_hooks.evidence.ingestion import sync_evidence
 from kl_hooks.evidence.integrity import ledger_writer
-from kl_hooks.evidence.ledger import Entry, append, entries_of_tree, parents_of, recent
+from kl_hooks.evidence.ledger import Entry, append, assertions, entries_of_tree, parents_of, recent
 from kl_hooks.evidence.provenance import agent, producer, worktree_state
-from kl_hooks.evidence.trust import aged, contradiction, observation, parent_confirmation, stance
+from kl_hooks.evidence.trust import contradiction, observation, parent_confirmation, stance
 from kl_hooks.model.canonical import digest
-from kl_hooks.model.claim import OLDER_TREE, Claim, Observation, Support
+from kl_hooks.model.claim import OLDER_TREE, Claim, Observation, Support, Tier
+from kl_hooks.model.lifecycle import Lifecycle
 from kl_hooks.model.receipt import Evidence, Receipt
 from kl_hooks.model.symbol import is_hex, split_id
 from kl_hooks.store.database import Database
 from kl_hooks.store.redaction import redact
 from kl_hooks.workspace import Workspace, require_setup
 
+DAY: Final = 86_400_000_000
+"""Microseconds."""
 RECENT_RECEIPTS: Final = 50
 """Receipts that are searched for subjects that were not observed on today's tree."""
 SENTENCES: Final = {
@@ -43,9 +45,9 @@ def all_claims(ws: Workspace, warn: Callable[[str], None], about: str | None = N
     """Asserted claims, then those that follow from evidence. `warn` is called where the answer may be smaller."""
     require_setup(ws)
     synced = sync_evidence(ws)
+    if synced.trouble:
+        warn(synced.trouble)
     with ws.store.reading() as db:
-        if synced.trouble:
-            warn(synced.trouble)
         return claims_about(ws, db, {about} if about else None) if db else []
 
 
@@ -58,7 +60,12 @@ def claims_about(ws: Workspace, db: Database, about: Collection[str] | None = No
     asserted = [
         claim for claim in (*asserted_claims(db, now), *archived_claims(db, now)) if not about or claim.about in about
     ]
-    return with_citations(ws, _merge_claims(asserted, derived))
+    # an assertion of what evidence shows too makes no second claim: it is one more reason for the first
+    known = {claim.id: claim for claim in derived}
+    for claim in asserted:
+        if claim.id in known and claim.freshness != "expired":
+            known[claim.id] = replace(known[claim.id], support=known[claim.id].support + claim.support)
+    return _count_citations(ws, [*(claim for claim in asserted if claim.id not in known), *known.values()])
 
 
 def current_claims(
@@ -71,16 +78,21 @@ def current_claims(
     return [aged(claim, ws.clock.now(), days) for claim in found]
 
 
-def _merge_claims(asserted: Sequence[Claim], derived: Sequence[Claim]) -> list[Claim]:
-    """An assertion of what evidence shows too makes no second claim: it is one more reason for the first."""
-    known = {claim.id: claim for claim in derived}
-    for claim in asserted:
-        if claim.id in known and claim.freshness != "expired":
-            known[claim.id] = replace(known[claim.id], support=known[claim.id].support + claim.support)
-    return [*(claim for claim in asserted if claim.id not in known), *known.values()]
+def aged(claim: Claim, now: int, days: int) -> Claim:
+    """The claim as it counts at `now`: a verified one whose newest observation is older than `days` is inferred.
+
+    A claim with an end of its own does not decay, and with 0 days none does. Applied again it changes nothing.
+    """
+    if not days or claim.expires or claim.tier is not Tier.VERIFIED:
+        return claim
+    newest = max((micros(one.at) for one in claim.support if one.speaks == "for" and one.observation.hard), default=now)
+    if not Lifecycle.old(now, newest, days):
+        return claim
+    reason = f"last observed {(now - newest) // DAY} days ago; after {days} days it counts as inferred"
+    return replace(claim, max_tier=Tier.INFERRED, reasons=(*claim.reasons, reason))
 
 
-def with_citations(ws: Workspace, claims: Sequence[Claim]) -> list[Claim]:
+def _count_citations(ws: Workspace, claims: Sequence[Claim]) -> list[Claim]:
     """The same claims, with what their authors cite counted."""
     cited = sorted({ref for one in claims for ref in one.cites})
     if not cited:
@@ -105,12 +117,9 @@ def _with_citations(claim: Claim, known: Mapping[str, tuple[Observation, str]]) 
 
 
 def derived_claims(
-    entries: Sequence[Entry],
-    trees: Sequence[str],
-    parents: Mapping[str, Entry],
-    about: Collection[str] | None = None,
-    rule: str = "independent",
-) -> list[Claim]:
+    entries: Sequence[Entry], trees: Sequence[str], parents: Mapping[str, Entry],
+    about: Collection[str] | None = None, rule: str = "independent",
+) -> list[Claim]:  # fmt: skip
     """The claims that these receipts (newest first) make, in the order of their subjects. Pure.
 
     For each subject the receipts of `trees` (the content now) count; where there are none, those of the newest tree
@@ -146,8 +155,11 @@ def _derived_claim(
         return None
     support = [s for _, s, _ in counted]
     for entry, own, _ in counted:
-        if own.speaks == "for" and own.observation.hard:
-            support += _from_parent(entry, parents)
+        if own.speaks == "for" and own.observation.hard and (parent := parents.get(entry.receipt.parent or "")):
+            # shown as what it is: one more look at the one execution that the run recorded itself
+            for evidence in parent_confirmation(parent.receipt, entry.receipt):
+                seen = _support(parent, evidence, {})
+                support.append(replace(seen, observation=replace(seen.observation, run=entry.receipt.run)))
     reasons = [] if here else [f"observed on tree {(newest or 'unknown')[:12]}; the content has changed since"]
     if any(s.speaks == "against" for s in support):
         support = [replace(s, observation=replace(s.observation, hard=False, why_not=FLAKY)) for s in support]
@@ -156,15 +168,6 @@ def _derived_claim(
         found[0][2].format(split_id(subject)[1]), subject, "auto", found[-1][0].receipt.started, None, tuple(support),
         "current" if here else OLDER_TREE, tuple(reasons), rule,
     )  # fmt: skip
-
-
-def _from_parent(entry: Entry, parents: Mapping[str, Entry]) -> Iterable[Support]:
-    """The parent process saw the same run end well: it is shown, as what it is, one more look at one execution."""
-    parent = parents.get(entry.receipt.parent or "")
-    for evidence in parent_confirmation(parent.receipt, entry.receipt) if parent else ():
-        assert parent is not None
-        seen = _support(parent, evidence, {})
-        yield replace(seen, observation=replace(seen.observation, run=entry.receipt.run))
 
 
 def add_claim(
@@ -189,7 +192,7 @@ def add_claim(
         db.execute("DELETE FROM claim WHERE id = ?", (claim.id,))
         values = (claim.id, claim.text, claim.about, author, at, until)
         db.execute(f"INSERT INTO claim (id, {_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?)", values)
-    return claim
+    return _count_citations(ws, [claim])[0]
 
 
 def _assertion_receipt(claim: Claim) -> Receipt:
@@ -197,12 +200,8 @@ def _assertion_receipt(claim: Claim) -> Receipt:
     detail |= {"support": list(claim.cites)} if claim.cites else {}
     return Receipt(
         run=digest("claim/1", [claim.id, claim.author, claim.made_at])[:32],
-        source="claim",
-        observer=claim.author,
-        producer=claim.author,
+        source="claim", observer=claim.author, producer=claim.author, started=claim.made_at, ended=claim.made_at,
         evidence=(Evidence("AgentAssertion", claim.about, "asserted", 0, None, detail),),
-        started=claim.made_at,
-        ended=claim.made_at,
         result={
             "exit": None, "complete": True, "how": "finished", "verdict": "asserted", "reasons": [],
             "counts": {"asserted": 1},
@@ -224,7 +223,7 @@ def _asserted_claim(
 def asserted_claims(db: Database, now: int) -> list[Claim]:
     """The assertions, oldest first; expired ones are marked as such."""
     rows = db.rows(f"SELECT {_COLUMNS} FROM claim ORDER BY made_at, id")
-    cites = _cited_by_receipts(db) if rows else {}
+    cites = {(key, one.made_at): cited for key, one, cited in assertions(db) if cited} if rows else {}
     made = [_asserted_claim(*row, now=iso(now)) for row in rows]
     return [replace(one, cites=cites.get((one.id, one.made_at), ())) for one in made]
 
@@ -240,34 +239,6 @@ def archived_claims(db: Database, now: int) -> list[Claim]:
         one.id: replace(one, freshness="expired", reasons=(*one.reasons, f"archived on {at}")) for one, at in made
     }
     return list(newest.values())
-
-
-def _cited_by_receipts(db: Database) -> dict[tuple[str, str], tuple[str, ...]]:
-    """(claim, when it was made) → what its author cited: only the receipt has it, the table has no such column."""
-    found: dict[tuple[str, str], tuple[str, ...]] = {}
-    for at, body in db.rows(
-        "SELECT r.ended, e.body FROM receipt r JOIN evidence e ON e.receipt = r.seq"
-        " WHERE r.source = 'claim' AND r.origin = 'local' ORDER BY r.seq"
-    ):
-        try:
-            detail = json.loads(body)
-            cites = tuple(str(one) for one in detail.get("support", ()))
-            if cites:
-                found[Claim(detail["text"], detail["subject"], detail["author"], at).id, at] = cites
-        except (ValueError, KeyError, TypeError, AttributeError):
-            continue  # the audit reports it
-    return found
-
-
-def move_to_archive(db: Database, ids: Iterable[str], now: int) -> None:
-    """Move these assertions to the archive, in a transaction that the caller holds."""
-    for key in ids:
-        db.execute(
-            f"INSERT INTO claim_archive (id, {_COLUMNS}, archived_at) SELECT id, {_COLUMNS}, ? FROM claim WHERE id = ?"
-            " ON CONFLICT (id, made_at) DO NOTHING",
-            (iso(now), key),
-        )
-        db.execute("DELETE FROM claim WHERE id = ?", (key,))
 
 
 def claim_to_dict(claim: Claim) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kl_hooks.clock import iso
+from kl_hooks.evidence.ledger import append
 from kl_hooks.evidence.provenance import producer
 from kl_hooks.git.repository import head
 from kl_hooks.model.canonical import digest
@@ -27,7 +28,7 @@ _LOGGED: Final = "SELECT sha, at, subject, body, files, tree, author, receipt, p
 
 
 class NewCommits(NamedTuple):
-    """Commits that the log does not have, newest first, and the head they were read from."""
+    """Commits since the last reading, newest first, and the head they were read from."""
 
     head: str
     commits: tuple[Commit, ...]
@@ -62,32 +63,37 @@ def write_cursor(db: Database, name: str, value: str) -> None:
 
 
 def unlogged_commits(ws: Workspace, db: Database | None, head_now: str | None = None) -> NewCommits | None:
-    """The commits that git has and the log does not; None where HEAD is that of the last reading. GitFailed."""
+    """The commits since the last reading; None where HEAD has not moved since. GitFailed."""
     if ws.repo is None:
         return None
     sha = head_now or head(ws.repo)[0]
-    last = last_head(db) if db else None
+    last = read_cursor(db, CURSOR) if db else None
     if sha is None or sha == last:
         return None
     # imported here: nearly every call ends above, where HEAD has not moved
     from kl_hooks.git.commits import commits_since
 
-    found = NewCommits(sha, tuple(commits_since(ws.repo, [last] if last else [], FIRST_READ)))
-    return without_logged(db, found) if db else found
+    return NewCommits(sha, tuple(commits_since(ws.repo, [last] if last else [], FIRST_READ)))
 
 
-def without_logged(db: Database, new: NewCommits) -> NewCommits:
-    """The same without the commits that are in the log."""
+def add_commits(ws: Workspace, db: Database, new: NewCommits) -> int:
+    """Log the commits that are not in the log yet, with one receipt that names them, in a transaction of the caller.
+
+    The cursor moves on. Messages are redacted first. How many receipts are new: 0 or 1.
+    """
+    # also what another process logged while we waited for the lock
     seen = {row[0] for row in db.rows("SELECT sha FROM commit_log")}
-    return NewCommits(new.head, tuple(c for c in new.commits if c.sha not in seen))
+    new = NewCommits(new.head, tuple(commit for commit in new.commits if commit.sha not in seen))
+    receipt = _receipt_of_commits(ws, new) if new.commits else None
+    db.many(
+        f"INSERT INTO commit_log ({COLUMNS}, receipt) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        [(*_row(commit), receipt.id if receipt else "") for commit in new.commits],
+    )
+    write_cursor(db, CURSOR, new.head)
+    return append(db, [receipt]) if receipt else 0
 
 
-def last_head(db: Database) -> str | None:
-    """The head at the last reading."""
-    return read_cursor(db, CURSOR)
-
-
-def receipt_of_commits(ws: Workspace, new: NewCommits) -> Receipt:
+def _receipt_of_commits(ws: Workspace, new: NewCommits) -> Receipt:
     """One receipt that names these commits; the same commits read twice give one run ID."""
     from kl_hooks.store.redaction import redact
 
@@ -107,18 +113,9 @@ def receipt_of_commits(ws: Workspace, new: NewCommits) -> Receipt:
         selection={"args": [], "collected": len(facts), "deselected": 0, "ran": len(facts)},
         result={
             "exit": 0, "complete": True, "how": "finished", "verdict": "passed", "reasons": [],
-            "counts": {"committed": len(facts)}, "log": log_digest(map(_row, new.commits)),
+            "counts": {"committed": len(facts)}, "log": _digest(map(_row, new.commits)),
         },
     )  # fmt: skip
-
-
-def log_commits(db: Database, new: NewCommits, receipt: Receipt | None) -> None:
-    """Write the commits and the cursor, in a transaction that the caller holds. Messages are redacted first."""
-    db.many(
-        f"INSERT INTO commit_log ({COLUMNS}, receipt) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        [(*_row(commit), receipt.id if receipt else "") for commit in new.commits],
-    )
-    write_cursor(db, CURSOR, new.head)
 
 
 def _row(commit: Commit) -> Row:
@@ -132,14 +129,13 @@ def _row(commit: Commit) -> Row:
     )  # fmt: skip
 
 
-def log_digest(rows: Iterable[Sequence[str]]) -> str:
-    """Digest of rows of the log: the receipt names it, so that the log can't be edited unnoticed."""
+def log_digest(db: Database, receipt: str) -> str:
+    """Digest of the rows of the log that this receipt names: it has the same, unless somebody edited the log."""
+    return _digest(db.rows(f"SELECT {COLUMNS} FROM commit_log WHERE receipt = ?", (receipt,)))
+
+
+def _digest(rows: Iterable[Row]) -> str:
     return digest("commit-log/1", sorted(list(row) for row in rows))
-
-
-def commit_rows(db: Database, receipt: str) -> list[Row]:
-    """The rows of the log that this receipt names."""
-    return db.rows(f"SELECT {COLUMNS} FROM commit_log WHERE receipt = ?", (receipt,))
 
 
 def _logged(row: Row) -> LoggedCommit:

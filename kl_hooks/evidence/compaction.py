@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from kl_hooks.clock import iso, micros
 from kl_hooks.evidence.capture import spool_folders
-from kl_hooks.evidence.claims import all_claims, asserted_claims, move_to_archive
+from kl_hooks.evidence.claims import all_claims, asserted_claims
 from kl_hooks.evidence.journal import QUARANTINED
 from kl_hooks.evidence.ledger import COMPACTABLE, RETAINED, test_names
+from kl_hooks.hookspecs import Policy
 from kl_hooks.model.claim import Claim, Tier
 from kl_hooks.model.lifecycle import Change, Lifecycle
 from kl_hooks.store.database import Database
@@ -25,8 +26,7 @@ if TYPE_CHECKING:
     from kl_hooks.workspace import Workspace
 
 
-CLAIMS, DECAY, SPOOL = "expired claims", "claim decay", "set aside"
-"""Names of the policies."""
+_CLAIMS, _DECAY, _SPOOL = "expired claims", "claim decay", "set aside"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +45,15 @@ class Run:
     folded: bool = False
 
 
-def compactable_runs(
+def compactable_runs(db: Database, now: int, days: int, trees: Collection[str], cited: Collection[str]) -> list[Run]:
+    """The runs of the store that can be compacted, oldest first. Arguments as of `choose_compactable`."""
+    return choose_compactable(all_runs(db), now, days, trees, cited)
+
+
+def choose_compactable(
     runs: Sequence[Run], now: int, days: int, trees: Collection[str], cited: Collection[str]
 ) -> list[Run]:
-    """The runs (given newest first) that can be compacted, oldest first.
+    """Those of these runs (given newest first) that can be compacted, oldest first. Pure.
 
     `trees`: tree IDs whose runs stay whole. `cited`: prefixes of receipt and run IDs that something cites.
     """
@@ -114,28 +119,35 @@ def expired_claims(claims: Iterable[Claim], numbers: Lifecycle, now: int) -> lis
             reason = f"asserted on {claim.made_at[:10]}; max_provenance_age_days: {days}"
         else:
             continue
-        found.append(Change("archive", claim.id, CLAIMS, reason, "claims", "archive of claims"))
+        found.append(Change("archive", claim.id, _CLAIMS, reason, "claims", "archive of claims"))
     return found
 
 
 def inspect_claims(ws: Workspace, numbers: Lifecycle, now: int) -> list[Change]:
-    """Asserted claims that have expired."""
+    """Asserted claims to archive: expired, or older than `max_provenance_age_days`."""
     with ws.store.reading() as db:
         return expired_claims(asserted_claims(db, now), numbers, now) if db else []
 
 
 def archive_claims(ws: Workspace, changes: Sequence[Change], now: int) -> None:
     """Move them to their archive, all or none."""
+    columns = "text, about, author, made_at, expires"
     with ws.store.writing(what="upkeep") as db, db.transaction():
-        move_to_archive(db, [one.id for one in changes], now)
+        for one in changes:
+            db.execute(
+                f"INSERT INTO claim_archive (id, {columns}, archived_at) SELECT id, {columns}, ? FROM claim"
+                " WHERE id = ? ON CONFLICT (id, made_at) DO NOTHING",
+                (iso(now), one.id),
+            )
+            db.execute("DELETE FROM claim WHERE id = ?", (one.id,))
 
 
 def inspect_decay(ws: Workspace, numbers: Lifecycle, now: int) -> list[Change]:
-    """Verified claims that count as inferred by now. Tiers are computed at every reading: nothing has to change."""
+    """Verified claims that count as inferred by now. Tiers are computed at every reading: this only reports them."""
     if not is_set_up(ws):
         return []
     aged = [claim for claim in all_claims(ws, lambda _: None) if claim.max_tier < Tier.VERIFIED]
-    return [Change("decay", one.about, DECAY, one.reasons[-1], Tier.VERIFIED.word, one.tier.word) for one in aged]
+    return [Change("decay", one.about, _DECAY, one.reasons[-1], Tier.VERIFIED.word, one.tier.word) for one in aged]
 
 
 def inspect_spool(ws: Workspace, numbers: Lifecycle, now: int) -> list[Change]:
@@ -143,4 +155,11 @@ def inspect_spool(ws: Workspace, numbers: Lifecycle, now: int) -> list[Change]:
     reason = "a capture that could not be understood; look at it, then delete it yourself"
     folders = [folder for folder, _ in spool_folders(ws) if folder.is_dir()]
     paths = [path for folder in folders for path in sorted(folder.glob(f"*{QUARANTINED}"))]
-    return [Change("keep", str(path), SPOOL, reason) for path in paths]
+    return [Change("keep", str(path), _SPOOL, reason) for path in paths]
+
+
+POLICIES: Final = (
+    Policy(_CLAIMS, "Expired claims are moved to their archive.", inspect_claims, archive_claims),
+    Policy(_DECAY, "Verified claims that nobody observed again count as inferred.", inspect_decay),
+    Policy(_SPOOL, "Captures that kl can't read are listed for a person to inspect.", inspect_spool),
+)

@@ -14,10 +14,9 @@ from typing import Any
 from kl_hooks.clock import iso
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
 from kl_hooks.evidence import ledger
-from kl_hooks.evidence.commits import NewCommits, log_commits, receipt_of_commits, unlogged_commits, without_logged
+from kl_hooks.evidence.commits import add_commits, unlogged_commits
 from kl_hooks.evidence.integrity import Rollback, ledger_writer, read_marks, rollbacks
 from kl_hooks.evidence.journal import (
-    PendingCapture,
     pending_captures,
     receipt_flaw,
     remove_or_quarantine,
@@ -63,11 +62,18 @@ def sync_evidence(ws: Workspace, head_now: str | None = None) -> SyncResult:
     if not is_set_up(ws):
         return SyncResult()
     found, left = pending_captures(ws)
+    new, blind = None, ""
     try:
-        new, blind = _new_commits(ws, head_now)
+        with ws.store.reading() as db:
+            try:
+                new = unlogged_commits(ws, db, head_now)
+            except GitFailed as problem:
+                blind = str(problem)
         if not found and new is None:
             return SyncResult(waiting=left, blind=blind)
-        receipts = _add(ws, found, new)
+        with ledger_writer(ws) as db:
+            receipts = sum(append(db, [one.receipt], one.origin) for one in found if one.receipt)
+            receipts += add_commits(ws, db, new) if new is not None else 0
     except (EnvironmentProblem, OSError) as problem:
         return SyncResult(waiting=left + len(found), trouble=str(problem))
     try:
@@ -75,31 +81,10 @@ def sync_evidence(ws: Workspace, head_now: str | None = None) -> SyncResult:
         # only the note of the git hook that there are new commits: what they are was read from git
         (ws.state.spool / "commits").unlink(missing_ok=True)
     except OSError as problem:
-        return SyncResult(
-            receipts, waiting=left, trouble=f"imported, but it can't be removed from the spool: {problem}"
-        )
+        trouble = f"imported, but it can't be removed from the spool: {problem}"
+        return SyncResult(receipts, waiting=left, trouble=trouble)
     killed = tuple(one.receipt.run for one in found if one.receipt and one.receipt.result.get("how") == "killed")
     return SyncResult(receipts, killed, sum(one.bad for one in found), aside, left, blind=blind)
-
-
-def _new_commits(ws: Workspace, head_now: str | None) -> tuple[NewCommits | None, str]:
-    """The commits that git has and the log does not, and why they can't be read."""
-    with ws.store.reading() as db:
-        try:
-            return unlogged_commits(ws, db, head_now), ""
-        except GitFailed as problem:
-            return None, str(problem)
-
-
-def _add(ws: Workspace, found: list[PendingCapture], new: NewCommits | None) -> int:
-    with ledger_writer(ws) as db:
-        count = sum(append(db, [one.receipt], one.origin) for one in found if one.receipt)
-        if new is not None:
-            new = without_logged(db, new)  # again: another process may have read them while we waited for the lock
-            receipt = receipt_of_commits(ws, new) if new.commits else None
-            count += append(db, [receipt]) if receipt else 0
-            log_commits(db, new, receipt)
-        return count
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,12 +108,17 @@ def import_file(ws: Workspace, kind: str, name: str, content: bytes, tree: str |
     if kind not in known:
         raise UsageProblem(f"there is no reader {kind!r}.", hint=f"Readers: {', '.join(sorted(known))}.")
     file = FileOfEvidence(name, content, redact(producer(ws.environ)), iso(ws.clock.now()), tree)
-    receipts, problems = [], []
+    receipts: list[Receipt] = []
+    problems: list[Problem] = []
     for number, one in enumerate(known[kind].read(file), 1):
-        wrong = one if isinstance(one, Problem) else _refused(one, name, number)
-        if wrong:
-            problems.append(wrong)
-        elif isinstance(one, Receipt):
+        if isinstance(one, Problem):
+            problems.append(one)
+        elif flaw := receipt_flaw(one):
+            problems.append(Problem(name, number, 1, f"refused: {flaw}."))
+        # refused, not redacted: its ID would be another one
+        elif redact_value(one.to_dict()) != one.to_dict():
+            problems.append(Problem(name, number, 1, "refused: it holds what looks like a secret. Export it anew."))
+        else:
             receipts.append(one)
     new = 0
     if receipts:
@@ -138,15 +128,6 @@ def import_file(ws: Workspace, kind: str, name: str, content: bytes, tree: str |
             # receipts were made elsewhere, and nothing signed proves it (ADR-0003); other files become receipts here
             new = append(db, unknown, f"imported:{kind}" if kind == "receipts" else "local")
     return Imported(new, len(receipts) - new, tuple(problems))
-
-
-def _refused(receipt: Receipt, name: str, number: int) -> Problem | None:
-    """Why a receipt is refused, whoever read it: redacting it would change its ID."""
-    if found := receipt_flaw(receipt):
-        return Problem(name, number, 1, f"refused: {found}.")
-    if redact_value(receipt.to_dict()) != receipt.to_dict():
-        return Problem(name, number, 1, "refused: it holds what looks like a secret. Export it anew.")
-    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,12 +159,13 @@ class Snapshot:
         """The receipts of a content (its tree IDs), newest first; without runs that only listed tests."""
         stored = ledger.entries_of_tree(self.db, trees) if self.db else []
         here = [one for one in self.waiting if {one.receipt.tree, one.receipt.tree_all} & set(trees)]
-        return [one for one in (*here, *stored) if not ran_no_test(one.receipt)]
+        return [one for one in (*here, *stored) if not ran_no_test(one.receipt.selection, one.receipt.result)]
 
     def recent(self, limit: int) -> list[Entry]:
         """The newest receipts, newest first; without runs that only listed tests."""
         stored = ledger.list_receipts(self.db, limit)[0] if self.db else []
-        return [*(one for one in self.waiting if not ran_no_test(one.receipt)), *stored][:limit]
+        tested = (one for one in self.waiting if not ran_no_test(one.receipt.selection, one.receipt.result))
+        return [*tested, *stored][:limit]
 
     def parents(self, entries: Iterable[Entry]) -> dict[str, Entry]:
         """The receipts of the commands that started these runs, by run."""

@@ -23,12 +23,13 @@ from typing import Any, Final, NamedTuple
 
 from kl_hooks.clock import iso
 from kl_hooks.errors import StoreDamaged
-from kl_hooks.evidence.commits import commit_rows, log_digest
+from kl_hooks.evidence.commits import log_digest
 from kl_hooks.evidence.ledger import (
     CHAIN_START,
     COMPACTABLE,
     RETAINED,
     UNREADABLE,
+    assertions,
     chain_at,
     chain_head,
     chain_link,
@@ -36,7 +37,6 @@ from kl_hooks.evidence.ledger import (
     read_entry,
     test_names,
 )
-from kl_hooks.model.claim import Claim
 from kl_hooks.model.receipt import Receipt, receipt_id
 from kl_hooks.store.database import Database
 from kl_hooks.store.files import write_atomic
@@ -128,7 +128,12 @@ def ledger_writer(ws: Workspace, *, accept: bool = False) -> Iterator[Database]:
             seq, chain = chain_head(db)
         mark = {"seq": seq, "chain": chain, "at": now} | ({"breaks": breaks} if breaks else {})
         write_high_water(path, mark)
-        _write_second_mark(ws, mark)
+        # where the user's folder can't be written there is no second mark
+        if second := _second_mark_path(ws):
+            with suppress(OSError):
+                second.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+                # one that is missing raises no alarm while the first, which is synced, is there
+                write_high_water(second, mark, sync=False)
 
 
 def _breaks_of(mark: Mark | None) -> list[dict[str, Any]]:
@@ -162,12 +167,12 @@ def _broken_now(db: Database | None, mark: Mark | None, found: int, now: str) ->
 def _read_mark(path: Path) -> Mark | None:
     """A mark of ours. Without a date of its own (kl before 0.1) it has that of its file."""
     mark = read_high_water(path)
-    if mark is None:
-        return None
     try:
         info = path.stat()
     except OSError:
         return mark
+    if mark is None:
+        return None
     # ours or root's: under sudo, or in a container, root writes it
     return {"at": iso(info.st_mtime_ns // 1000)} | mark if os.geteuid() in (0, info.st_uid) or not info.st_uid else None
 
@@ -214,17 +219,6 @@ def _second_mark_path(ws: Workspace) -> Path | None:
     return user_state_directory(ws.environ) / "marks" / hashlib.sha256(os.fsencode(key)).hexdigest()[:24]
 
 
-def _write_second_mark(ws: Workspace, mark: Mark) -> None:
-    """Replace the second mark. Where the user's folder can't be written there is none."""
-    path = _second_mark_path(ws)
-    if path is None:
-        return
-    with suppress(OSError):
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        # a second mark that is missing raises no alarm while the first, which is synced, is there
-        write_high_water(path, mark, sync=False)
-
-
 @dataclass(frozen=True, slots=True)
 class Audit:
     """What was checked and found."""
@@ -261,9 +255,7 @@ def audit(db: Database | None, marks: Marks) -> Audit:
         if mark and mark["seq"] == seq:
             marked = chain
     if db:
-        problems += _strays(db)
-        problems += _altered_lists(db)
-        problems += _altered_assertions(db)
+        problems += [*_strays(db), *_altered_lists(db), *_altered_assertions(db)]
     problems += [
         f"receipt {n}: it is folded, and one of the newest {RETAINED} never is" for n in folds if n > at - RETAINED
     ]
@@ -294,7 +286,7 @@ def _row_problems(db: Database, row: Any) -> list[str]:
         # an import brings its receipts along, not the rows of the log
         own = receipt.source == "commits" and not str(origin).startswith("imported")
         noted = receipt.result.get("log") if own else None
-        if noted and noted != log_digest(commit_rows(db, stored)):
+        if noted and noted != log_digest(db, stored):
             found.append("its commits were edited in the log")
         return [f"receipt {seq}: {what}" for what in found]
     except _DAMAGED as problem:
@@ -354,10 +346,8 @@ def _mark_problems(db: Database | None, marks: Marks, at: int, marked: str | Non
         yield "the high-water mark is missing, although there are receipts"
     for one in rollbacks(db, marks):
         if one.had:
-            yield (
-                f"{one} (an older copy was put in its place, or its newest part was cut off)."
-                " hint: put the newer copy back, or: kl evidence accept --reason TEXT"
-            )
+            cause = "an older copy was put in its place, or its newest part was cut off"
+            yield f"{one} ({cause}). hint: put the newer copy back, or: kl evidence accept --reason TEXT"
     if mark and mark["seq"] <= at and marked != mark["chain"]:
         yield f"the chain differs from the high-water mark at receipt {mark['seq']}: history was rewritten"
 
@@ -373,7 +363,8 @@ def _anchors(mark: dict[str, Any] | None) -> tuple[str, ...]:
 
 def _altered_assertions(db: Database) -> Iterator[str]:
     """The claims that differ from their receipts."""
-    asserted = _asserted_in_receipts(db)
+    # of a claim that was made again the newest assertion counts
+    asserted = {key: (one.text, one.about, one.author, one.made_at, one.expires) for key, one, _ in assertions(db)}
     rows = {
         row[0]: tuple(row[1:])
         # the archive first: a claim that was made again is in both, and its newer row counts
@@ -385,19 +376,3 @@ def _altered_assertions(db: Database) -> Iterator[str]:
             yield f"claim {key}: it was asserted, and is not there any more"
         elif asserted.get(key) != rows[key]:
             yield f"claim {key}: it is not what was asserted"
-
-
-def _asserted_in_receipts(db: Database) -> dict[str, tuple[Any, ...]]:
-    """ID of a claim → its newest assertion as a row."""
-    found: dict[str, tuple[Any, ...]] = {}
-    for at, body in db.rows(
-        "SELECT r.ended, e.body FROM receipt r JOIN evidence e ON e.receipt = r.seq"
-        " WHERE r.source = 'claim' AND r.origin = 'local' ORDER BY r.seq"
-    ):
-        try:
-            plain = json.loads(body)
-            claim = Claim(plain["text"], plain["subject"], plain["author"], at, plain["expires"])
-            found[claim.id] = (claim.text, claim.about, claim.author, claim.made_at, claim.expires)
-        except (ValueError, KeyError, TypeError):
-            continue  # reported as an edited receipt
-    return found

@@ -53,9 +53,9 @@ def _header_flaw(receipt: Receipt) -> str:
 def _flaws(receipt: Receipt) -> Iterator[str]:
     result = receipt.result
     rules: tuple[tuple[str, Sequence[str], Callable[[Any], bool]], ...] = (
-        ("is no id", ("run",), lambda value: isinstance(value, str) and _RUN.fullmatch(value) is not None),
+        ("is no id", ("run",), lambda value: _matches(_RUN, value)),
         ("is no text", ("source", "observer", "producer"), _is_text),
-        ("is no id of git", ("tree", "tree_all", "tree_end", "head"), _is_git_id),
+        ("is no id of git", ("tree", "tree_all", "tree_end", "head"), lambda v: v is None or _matches(_GIT_ID, v)),
         ("is no text", ("parent", "branch"), lambda value: isinstance(value, str | None)),
         ("is neither true nor false", ("moved", "dirty"), lambda value: isinstance(value, bool)),
         ("is no time", ("started", "ended"), _is_time),
@@ -92,8 +92,8 @@ def _is_text(value: Any) -> bool:
     return isinstance(value, str) and value != ""
 
 
-def _is_git_id(value: Any) -> bool:
-    return value is None or (isinstance(value, str) and _GIT_ID.fullmatch(value) is not None)
+def _matches(pattern: re.Pattern[str], value: Any) -> bool:
+    return isinstance(value, str) and pattern.fullmatch(value) is not None
 
 
 def _is_count(value: Any, least: int = 0) -> bool:

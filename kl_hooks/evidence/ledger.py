@@ -16,11 +16,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import takewhile
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from kl_hooks.errors import StoreDamaged, UsageProblem
-from kl_hooks.evidence.trust import header_ran_no_test
+from kl_hooks.evidence.trust import ran_no_test
 from kl_hooks.model.canonical import canonical, digest
+from kl_hooks.model.claim import Claim
 from kl_hooks.model.receipt import REFUTES, TEST_OUTCOMES, Evidence, Receipt, receipt_from_header
 from kl_hooks.model.symbol import is_hex
 from kl_hooks.store.database import Database, chunks, placeholders
@@ -220,7 +221,7 @@ def _runs_without_tests(db: Database) -> set[int]:
     for seq, header in db.rows(sql):
         with suppress(*UNREADABLE):  # an edited row is listed, and reading it reports what is wrong
             plain = json.loads(header)
-            if header_ran_no_test(plain["selection"], plain["result"]):
+            if ran_no_test(plain["selection"], plain["result"]):
                 found.add(seq)
     return found
 
@@ -317,20 +318,23 @@ def receipt_headers(db: Database, ids: Sequence[str]) -> dict[str, tuple[Receipt
     return found
 
 
-class _Run(NamedTuple):
-    """A run of tests whose evidence is not put together yet."""
+def assertions(db: Database) -> Iterator[tuple[str, Claim, tuple[str, ...]]]:
+    """The claims that receipts of this store assert, oldest first: ID, claim, and what its author cites.
 
-    entry: Entry
-    """With its results that have details, failures with their messages among them."""
-    names: Sequence[str]
-    codes: bytes
-
-    def failed(self) -> Iterator[str]:
-        """The subjects of the tests that failed."""
-        if not _REFUTING_CODES.isdisjoint(self.codes):
-            column = zip(self.names, self.codes, strict=True)
-            yield from (f"test:{name}" for name, code in column if code in _REFUTING_CODES)
-        yield from (one.subject for one in self.entry.receipt.evidence if one.outcome in REFUTES)
+    Only receipts have the citations. What somebody edited is omitted: the audit reports it.
+    """
+    for at, body in db.rows(
+        "SELECT r.ended, e.body FROM receipt r JOIN evidence e ON e.receipt = r.seq"
+        " WHERE r.source = 'claim' AND r.origin = 'local' ORDER BY r.seq"
+    ):
+        try:
+            plain = json.loads(body)
+            cites = tuple(str(one) for one in plain.get("support", ()))
+            claim = Claim(plain["text"], plain["subject"], plain["author"], at, plain["expires"])
+            key = claim.id
+        except UNREADABLE:
+            continue
+        yield key, claim, cites
 
 
 def failing_runs(db: Database, limit: int, source: str) -> list[Entry]:
@@ -339,38 +343,39 @@ def failing_runs(db: Database, limit: int, source: str) -> list[Entry]:
     These are few in any suite. A row that somebody edited is omitted.
     """
     lists: dict[int, list[str]] = {}
-    runs = []
+    runs: list[tuple[Entry, list[str], bytes]] = []
+    failed: set[str] = set()
     for row in db.rows(f"{_ENTRY} WHERE source = ? ORDER BY seq DESC LIMIT ?", (source, limit)):
+        seq, chain, origin, stored, header, test_list, outcomes, _ = row
         with suppress(*UNREADABLE):
-            runs.append(_read_run(db, row, lists))
-    wanted = {name for run in runs for name in run.failed()}
-    return [_failing_entry(run, wanted) for run in runs]
+            # runs of one suite share their list: it is read once
+            if test_list is not None and test_list not in lists:
+                lists[test_list] = test_names(db, test_list)
+            names = lists.get(test_list, [])
+            codes = unpack_codes(outcomes, len(names)) if names else b""
+            bodies = db.rows("SELECT body FROM evidence WHERE receipt = ? ORDER BY position", (seq,))
+            special = tuple(Evidence.from_dict(json.loads(body)) for (body,) in bodies)
+            receipt = receipt_from_header(json.loads(header), special)
+            runs.append((Entry(seq, str(chain), str(origin), str(stored), receipt), names, codes))
+            failed.update(one.subject for one in special if one.outcome in REFUTES)
+            # most runs fail nowhere, and one look at the bytes shows it
+            if not _REFUTING_CODES.isdisjoint(codes):
+                column = zip(names, codes, strict=True)
+                failed.update(f"test:{name}" for name, code in column if code in _REFUTING_CODES)
+    return [_failing_entry(*run, failed) for run in runs]
 
 
-def _read_run(db: Database, row: Sequence[Any], lists: dict[int, list[str]]) -> _Run:
-    seq, chain, origin, stored, header, test_list, outcomes, _ = row
-    names: Sequence[str] = ()
-    if test_list is not None:
-        if test_list not in lists:
-            lists[test_list] = test_names(db, test_list)
-        names = lists[test_list]
-    codes = unpack_codes(outcomes, len(names)) if names else b""
-    bodies = db.rows("SELECT body FROM evidence WHERE receipt = ? ORDER BY position", (seq,))
-    special = tuple(Evidence.from_dict(json.loads(body)) for (body,) in bodies)
-    receipt = receipt_from_header(json.loads(header), special)
-    return _Run(Entry(seq, str(chain), str(origin), str(stored), receipt), names, codes)
-
-
-def _failing_entry(run: _Run, wanted: set[str]) -> Entry:
-    special = run.entry.receipt.evidence
+def _failing_entry(entry: Entry, names: Sequence[str], codes: bytes, failed: set[str]) -> Entry:
+    """The entry with the results of these tests alone; `entry` has those with details."""
+    special = entry.receipt.evidence
     detailed = {one.subject for one in special}
     plain = [
         Evidence("TestResult", f"test:{name}", TEST_OUTCOMES[code])
-        for name, code in zip(run.names, run.codes, strict=True)
-        if f"test:{name}" in wanted and f"test:{name}" not in detailed
+        for name, code in zip(names, codes, strict=True)
+        if f"test:{name}" in failed and f"test:{name}" not in detailed
     ]
     evidence = (*plain, *(one for one in special if one.kind == "TestResult"))
-    return replace(run.entry, receipt=replace(run.entry.receipt, evidence=evidence))
+    return replace(entry, receipt=replace(entry.receipt, evidence=evidence))
 
 
 def _varints(numbers: Iterable[int]) -> bytes:

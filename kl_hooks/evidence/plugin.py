@@ -1,19 +1,113 @@
-"""The entry point of `evidence`: its tables, the readers of evidence files, and what it offers to a task."""
+"""The hooks of `evidence`: its tables, the readers of evidence files, and what it offers to a task and to upkeep."""
 
 from __future__ import annotations
 
+from typing import Final
+
 from kl_hooks.hookspecs import Policy, Retriever, Schema, Source, hookimpl
+
+# A step that has landed is never edited, its comments included: two of them name `evidence/columns.py`, whose
+# functions are in `ledger.py` today.
+_STEP_1: Final = """
+CREATE TABLE receipt (
+    -- One capture. A row is written once and never updated.
+    seq INTEGER PRIMARY KEY,          -- its place in the chain of this store, from 1, without gaps
+    id TEXT NOT NULL UNIQUE,          -- sha256 of the canonical header
+    run TEXT NOT NULL,                -- random id of the capture
+    parent TEXT,                      -- the run that started this one
+    source TEXT NOT NULL,             -- pytest, command, commits, junit, arch
+    tree TEXT,                        -- tracked files as they were on disk
+    tree_all TEXT,                    -- the same with untracked, not ignored files
+    ended TEXT NOT NULL,              -- ISO 8601, UTC
+    header TEXT NOT NULL,             -- canonical JSON, everything but the evidence
+    chain TEXT NOT NULL,              -- sha256 over the previous row's chain and this id
+    origin TEXT NOT NULL,             -- local, imported, or the fallback place its spool rested in
+    test_list INTEGER,                -- which tests the column below speaks of; null: none
+    outcomes BLOB                     -- compressed outcomes and durations of these tests, see evidence/columns.py
+);
+CREATE INDEX receipt_run ON receipt (run);
+CREATE INDEX receipt_parent ON receipt (parent);
+CREATE INDEX receipt_tree ON receipt (tree);
+CREATE INDEX receipt_tree_all ON receipt (tree_all);
+CREATE TABLE evidence (
+    -- Evidence that is not a plain test outcome, and test outcomes that carry details.
+    receipt INTEGER NOT NULL,         -- receipt.seq
+    position INTEGER NOT NULL,        -- its place in the receipt's evidence, from 0
+    subject TEXT NOT NULL,            -- the Id it speaks about
+    body TEXT NOT NULL,               -- canonical JSON of the whole of it
+    PRIMARY KEY (receipt, position)
+);
+CREATE INDEX evidence_subject ON evidence (subject);
+CREATE TABLE test (
+    -- Every test ever seen, once.
+    id INTEGER PRIMARY KEY,
+    nodeid TEXT NOT NULL UNIQUE
+);
+CREATE TABLE test_list (
+    -- A set of tests that a run had, shared by all runs with the same set.
+    id INTEGER PRIMARY KEY,
+    digest TEXT NOT NULL UNIQUE,      -- sha256 over the node ids
+    tests BLOB NOT NULL               -- compressed ids into test, see evidence/columns.py
+);
+CREATE TABLE commit_log (
+    -- Commits as git told them when they were read; they stay when git forgets them.
+    sha TEXT PRIMARY KEY,
+    tree TEXT NOT NULL,
+    parents TEXT NOT NULL,            -- separated by spaces
+    at TEXT NOT NULL,                 -- author time, ISO 8601
+    author TEXT NOT NULL,
+    subject TEXT NOT NULL,
+    body TEXT NOT NULL,
+    files TEXT NOT NULL,              -- JSON list of paths, at most 500
+    trailers TEXT NOT NULL,           -- JSON list of [key, value]
+    receipt TEXT NOT NULL             -- the receipt that names it
+);
+CREATE INDEX commit_log_at ON commit_log (at);
+CREATE TABLE claim (
+    -- Claims that somebody asserted. Those that follow from evidence are computed.
+    id TEXT PRIMARY KEY,
+    text TEXT NOT NULL,
+    about TEXT NOT NULL,
+    author TEXT NOT NULL,
+    made_at TEXT NOT NULL,
+    expires TEXT                      -- ISO 8601; null: never
+);
+CREATE INDEX claim_about ON claim (about);
+CREATE TABLE evidence_cursor (
+    -- How far something outside has been read, by name.
+    name TEXT PRIMARY KEY,
+    value TEXT NOT NULL
+);
+"""
+
+_STEP_2: Final = """
+ALTER TABLE receipt ADD COLUMN
+    -- When upkeep took the evidence of this run out, ISO 8601: its header, with the digest, stays. Null: it is whole.
+    folded TEXT;
+CREATE TABLE claim_archive (
+    -- Asserted claims that are over: upkeep moves them here, and nothing takes them out again.
+    id TEXT NOT NULL,
+    text TEXT NOT NULL,
+    about TEXT NOT NULL,
+    author TEXT NOT NULL,
+    made_at TEXT NOT NULL,
+    expires TEXT,
+    archived_at TEXT NOT NULL,        -- ISO 8601
+    PRIMARY KEY (id, made_at)
+);
+"""
+
+SCHEMA: Final = Schema(owner="evidence", database="kl", steps=(_STEP_1, _STEP_2))
 
 
 @hookimpl
 def kl_schema() -> Schema:
-    from kl_hooks.evidence.schema import SCHEMA
-
     return SCHEMA
 
 
 @hookimpl
 def kl_sources() -> list[Source]:
+    # imported here and below: every command loads this module, and few need one of these
     from kl_hooks.evidence.sources.junit import read_junit
     from kl_hooks.evidence.sources.receipts import read_lines
 
@@ -29,17 +123,6 @@ def kl_retrievers() -> list[Retriever]:
 
 @hookimpl
 def kl_policies() -> list[Policy]:
-    from kl_hooks.evidence import compaction
+    from kl_hooks.evidence.compaction import POLICIES
 
-    return [
-        Policy(
-            compaction.CLAIMS,
-            "Expired claims move to their archive.",
-            compaction.inspect_claims,
-            compaction.archive_claims,
-        ),
-        Policy(
-            compaction.DECAY, "Verified claims that nobody observed again count as inferred.", compaction.inspect_decay
-        ),
-        Policy(compaction.SPOOL, "Captures that nobody could understand wait for a person.", compaction.inspect_spool),
-    ]
+    return list(POLICIES)

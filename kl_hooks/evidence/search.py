@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 COMMIT, FAILURE, CLAIM = "commit", "failure", "claim"
 """Kinds of documents. A claim is an asserted one; a failure is a failed test with the words of its message."""
+_ALL: Final = 1_000_000
+"""As many documents as match."""
 SOURCES: Final = ("pytest", "junit")
 RECENT_RUNS: Final = 10
 """Runs that are looked at for the newest outcome of a test, besides those of this content."""
@@ -88,7 +90,7 @@ def _document(evidence: Evidence) -> Document:
 
 def find_commits(ws: Workspace, task: Task, limit: int) -> list[Candidate]:
     """Past commits whose messages or files match words of the task, best first."""
-    found = _search(ws, task, limit, (COMMIT,))
+    found = _search(ws, _words(task), limit, (COMMIT,))
     with ws.store.reading() as db:
         known = commits_by_sha(db, [h.id.removeprefix("commit:") for h in found]) if db else {}
     return [_commit_candidate(known[sha]) for h in found if (sha := h.id.removeprefix("commit:")) in known]
@@ -99,7 +101,7 @@ def find_tests(ws: Workspace, task: Task, limit: int) -> list[Candidate]:
 
     A test that passes is no item: it is counted at the code that it calls (`proof.symbol_tests`).
     """
-    hits = _search(ws, task, limit, (FAILURE,))
+    hits = _search(ws, _words(task), limit, (FAILURE,))
     named = [f"test:{name}" for name in task.signals.tests]
     subjects = list(dict.fromkeys([*named, *(h.id for h in hits if h.id.startswith("test:"))]))
     with ws.store.reading() as db:
@@ -115,16 +117,24 @@ def find_tests(ws: Workspace, task: Task, limit: int) -> list[Candidate]:
     return [candidate for candidate in made if candidate]
 
 
-def _search(ws: Workspace, task: Task, limit: int, kinds: Sequence[str]) -> list[Hit]:
+def find_assertions(ws: Workspace, words: Sequence[str]) -> list[str]:
+    """The IDs of the asserted claims that match any of the words, best first; expired ones are among them."""
+    return [hit.id.removeprefix("claim:") for hit in _search(ws, words, _ALL, (CLAIM,))]
+
+
+def _words(task: Task) -> list[str]:
+    signals = task.signals
+    return [*signals.symbols, *signals.keywords, *signals.failures, *signals.paths]
+
+
+def _search(ws: Workspace, words: Sequence[str], limit: int, kinds: Sequence[str]) -> list[Hit]:
     sync_evidence(ws)
     with ws.store.reading() as db:
         if db is None:
             return []
         update_search_index(ws, db)
-    signals = task.signals
-    words = [*signals.symbols, *signals.keywords, *signals.failures, *signals.paths]
     with ws.store.reading("graph") as index:
-        return search(index, words, limit, kinds) if index else []
+        return search(index, words, limit, kinds) if index and words else []
 
 
 def _commit_candidate(commit: LoggedCommit) -> Candidate:

@@ -1,18 +1,12 @@
-"""What an observation weighs: whether it can count as hard, and how a claim ages. Pure."""
+"""What an observation weighs: whether it can count as hard, and what the process around a run adds. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
-from typing import Any, Final
+from typing import Any
 
-from kl_hooks.clock import micros
-from kl_hooks.model.claim import Claim, Observation, Tier
-from kl_hooks.model.lifecycle import Lifecycle
+from kl_hooks.model.claim import Observation
 from kl_hooks.model.receipt import HARD_CLASSES, REFUTES, SUPPORTS, Evidence, Receipt
-
-DAY: Final = 86_400_000_000
-"""Microseconds."""
 
 
 def observation(receipt: Receipt, evidence: Evidence, origin: str = "local") -> Observation:
@@ -67,13 +61,11 @@ def why_not_hard(receipt: Receipt, evidence: Evidence, origin: str = "local") ->
     return ""
 
 
-def ran_no_test(receipt: Receipt) -> bool:
-    """True for a run that only listed tests, or that pytest refused to begin: no evidence about any content."""
-    return header_ran_no_test(receipt.selection, receipt.result)
+def ran_no_test(selection: Mapping[str, Any], result: Mapping[str, Any]) -> bool:
+    """True for a run that only listed tests, or that pytest refused to begin: no evidence about any content.
 
-
-def header_ran_no_test(selection: Mapping[str, Any], result: Mapping[str, Any]) -> bool:
-    """The same, of two values of its header. One that failed to collect a file is evidence."""
+    `selection` and `result` are those of its header. A run that failed to collect a file is evidence.
+    """
     counts = result.get("counts") or {}
     none = result.get("how") == "usage-error" or bool(selection.get("collect_only"))
     return none and not any(counts.get(word) for word in REFUTES)
@@ -123,17 +115,3 @@ def _failing_exit(parent: Receipt, child: Receipt) -> object:
 
 def _exits(parent: Receipt) -> tuple[Evidence, ...]:
     return tuple(one for one in parent.evidence if one.kind == "ExitCode")
-
-
-def aged(claim: Claim, now: int, days: int) -> Claim:
-    """The claim as it counts at `now`: a verified one whose newest observation is older than `days` is inferred.
-
-    A claim with an end of its own does not decay, and with 0 days none does. Applied again it changes nothing.
-    """
-    if not days or claim.expires or claim.tier is not Tier.VERIFIED:
-        return claim
-    newest = max((micros(one.at) for one in claim.support if one.speaks == "for" and one.observation.hard), default=now)
-    if not Lifecycle.old(now, newest, days):
-        return claim
-    reason = f"last observed {(now - newest) // DAY} days ago; after {days} days it counts as inferred"
-    return replace(claim, max_tier=Tier.INFERRED, reasons=(*claim.reasons, reason))

@@ -49,8 +49,8 @@ class Commit:
 def commits_since(repo: Repository, known: Sequence[str], limit: int) -> list[Commit]:
     """The commits that HEAD has and none of `known` has, newest first, at most `limit`. One git process.
 
-    Of a longer history the newest are given. Ids in `known` that git does not have (any more) are ignored.
-    No commit yet: none. GitFailed where the history is damaged.
+    Of a longer history the newest are given. IDs in `known` that git does not have (any more) are ignored.
+    An empty list where there is no commit yet. GitFailed where the history is damaged.
     """
     cut = _boundary(repo)
     mark = secrets.token_hex(16)  # unguessable: no message and no file name can pretend to begin a commit

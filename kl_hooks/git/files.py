@@ -109,7 +109,7 @@ def _tree_rows(repo: Repository, *args: str, ok: Sequence[int] = (0,)) -> list[F
 
 
 def worktree_files(repo: Repository, suffixes: Sequence[str] = (), scan: WorktreeScan | None = None) -> list[FileEntry]:
-    """What is really on disk: edited and untracked (not ignored) files by their content, no deleted ones.
+    """The files on disk: edited and untracked (not ignored) ones by their content, no deleted ones.
 
     Two git processes (with a `scan` that was taken just now: none), and one more if something was edited. A file that
     can't be read, or is edited and larger than `MAX_BLOB_BYTES`, has the blob ID `UNREADABLE_BLOB`: no content has it.
@@ -153,14 +153,6 @@ def tree_contains(repo: Repository, tree: str, path: str) -> bool:
         return bool(_tree_rows(repo, tree, "--", path))
     except (GitFailed, ValueError):
         return True
-
-
-def list_paths(repo: Repository, suffixes: Sequence[str]) -> list[str]:
-    """The paths with these endings that git tracks, or neither tracks nor ignores. One git process."""
-    kinds = ("--cached", "--others", "--exclude-standard")
-    out = git_in(repo, "ls-files", "-z", *kinds, "--", *suffix_pathspecs(suffixes))
-    # a set: ls-files names a path in conflict once for each stage
-    return sorted({os.fsdecode(path) for path in out.split(b"\0") if path})
 
 
 def read_files(

@@ -1,4 +1,4 @@
-"""Native git hooks: installed next to what is there, removed without a trace, and their state in plain words.
+"""Native git hooks: install them next to what is there, uninstall them without a trace, report their state.
 
 Nothing is ever overwritten. An earlier git hook is renamed to `NAME.kl-chained` and run by ours. Where pre-commit or
 prek manage the git hooks, ours becomes their `NAME.legacy`, which they run and restore: so each of the three can be

@@ -7,7 +7,7 @@ repository; the format it hashes is small and will not change. So nothing is wri
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import IO, Final
 
@@ -36,7 +36,7 @@ class TreeBuilder:
         self._touched: set[bytes] = set()
 
     def put(self, path: bytes, mode: bytes, blob: str) -> None:
-        """This file is there, with this content (mode as `b"100644"`); a file where its folders are to be is not."""
+        """Add or change a file (mode as `b"100644"`); a file at the path of one of its folders is replaced."""
         folder, _, name = path.rpartition(b"/")
         if folder not in self._touched:
             for above in _folders_down_to(folder):
@@ -44,7 +44,7 @@ class TreeBuilder:
         self._folders[folder][name] = (mode, bytes.fromhex(blob))
 
     def drop(self, path: bytes) -> None:
-        """This file is not there. Dropping what is not there changes nothing."""
+        """Remove a file. Nothing changes where there is none."""
         folder, _, name = path.rpartition(b"/")
         for above in _folders_down_to(folder):
             parent, _, own = above.rpartition(b"/")
@@ -136,7 +136,7 @@ def read_blobs(repo: Repository, ids: Sequence[str]) -> Iterator[bytes | None]:
 
 
 @contextmanager
-def tree_reader(repo: Repository) -> Iterator[Callable[[str], bytes]]:
+def _tree_reader(repo: Repository) -> Iterator[Callable[[str], bytes]]:
     """A function that reads one tree object by its id; it raises GitFailed where there is none."""
     with start_git(*directory_options(repo), "cat-file", "--batch", cwd=repo.top, stdin=True) as process:
         writer, reader = process.stdin, process.stdout
@@ -170,3 +170,19 @@ def _next_object(out: IO[bytes], kind: bytes) -> bytes | None:
     content = out.read(size)
     out.read(1)
     return content if about[1] == kind and len(content) == size else None
+
+
+def tree_ids(repo: Repository, base: str, *states: Mapping[bytes, tuple[bytes, str] | None]) -> list[str]:
+    """The ID of tree `base` (empty: of nothing) with these files, then with those too, and so on. One git process."""
+    ids = []
+    with _tree_reader(repo) as load:
+        builder = TreeBuilder(repo.object_format, base, load)
+        for files in states:
+            # the removed ones first: a folder may now be where a file was
+            for path, state in sorted(files.items(), key=lambda one: one[1] is not None):
+                if state is None:
+                    builder.drop(path)
+                else:
+                    builder.put(path, *state)
+            ids.append(builder.root())
+    return ids

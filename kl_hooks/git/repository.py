@@ -105,19 +105,15 @@ def _bare(start: Path) -> EnvironmentProblem:
     )
 
 
-def head(repo: Repository) -> tuple[str | None, str | None]:
-    """(commit, branch) of HEAD. No commit yet: (None, branch); detached: (commit, None)."""
-    out = git_in(repo, "rev-parse", "HEAD", "--symbolic-full-name", "HEAD", ok=(0, 128)).decode("utf-8", "replace")
-    lines = out.splitlines()
-    if len(lines) == 2:
-        return lines[0], branch_name(lines[1])
-    ref = git_in(repo, "symbolic-ref", "-q", "HEAD", ok=(0, 1, 128)).decode("utf-8", "replace").strip()
-    return None, branch_name(ref)
-
-
-def branch_name(ref: str) -> str | None:
-    """`main` of `refs/heads/main`; None for anything that is not a branch."""
-    return ref.removeprefix("refs/heads/") if ref.startswith("refs/heads/") else None
+def head(repo: Repository) -> tuple[str | None, str | None, str]:
+    """(commit, branch, tree ID) of HEAD. No commit yet: (None, branch, empty); detached: (commit, None, tree)."""
+    out = git_in(repo, "rev-parse", "HEAD", "HEAD^{tree}", "--symbolic-full-name", "HEAD", ok=(0, 128))
+    lines = out.decode("utf-8", "replace").splitlines()
+    if len(lines) != 3:
+        ref = git_in(repo, "symbolic-ref", "-q", "HEAD", ok=(0, 1, 128)).decode("utf-8", "replace").strip()
+        lines = ["", "", ref]
+    commit, tree, ref = lines
+    return commit or None, ref.removeprefix("refs/heads/") if ref.startswith("refs/heads/") else None, tree
 
 
 def is_shallow(repo: Repository) -> bool:

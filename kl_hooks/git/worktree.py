@@ -15,11 +15,10 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final
 
-from kl_hooks.git.objects import TreeBuilder, object_id, tree_reader
+from kl_hooks.git.objects import object_id, tree_ids
 from kl_hooks.git.repository import (
     GitSettings,
     Repository,
-    branch_name,
     content_settings,
     directory_options,
     filters_off,
@@ -309,7 +308,8 @@ def snapshot(repo: Repository, untracked: bool = True, scan: WorktreeScan | None
 
     GitFailed where the repository itself is broken; what can't be read makes an ID None, no exception.
     """
-    commit, base, branch = _head(repo)
+    commit, branch, committed = head(repo)
+    base = committed or object_id(repo.object_format, b"tree", b"")
     if scan is None:
         scan = scan_worktree(repo, base=base, untracked=untracked)
         changes = scan.changes
@@ -322,7 +322,7 @@ def snapshot(repo: Repository, untracked: bool = True, scan: WorktreeScan | None
     _add_nested_repositories(repo, found)
     tracked = _real_changes(changes, found)
     extra = {path.rstrip(b"/"): found.files.get(path.rstrip(b"/")) for path in others} if whole else {}
-    ids = _tree_ids(repo, base if commit else "", tracked, extra) if tracked or any(extra.values()) else [base, base]
+    ids = tree_ids(repo, committed, tracked, extra) if tracked or any(extra.values()) else [base, base]
     tree = None if found.unreadable & unknown.keys() else ids[0]
     names = tuple(os.fsdecode(path) for path in others)
     tree_all = ids[1] if tree and whole and not found.unreadable else None
@@ -335,12 +335,13 @@ def staged_tree(repo: Repository) -> WorktreeState:
 
     `dirty` and `changed` are about what is staged.
     """
-    commit, base, branch = _head(repo)
+    commit, branch, committed = head(repo)
+    base = committed or object_id(repo.object_format, b"tree", b"")
     changes = _staged_changes(repo, base)
     if any(change.mode is None for change in changes.values()):
         return WorktreeState(None, None, commit, branch, True, len(changes))
     now = {path: (c.mode, c.blob) if c.mode and c.blob else None for path, c in changes.items()}
-    tree = _tree_ids(repo, base if commit else "", now)[0] if now else base
+    tree = tree_ids(repo, committed, now)[0] if now else base
     return WorktreeState(tree, None, commit, branch, bool(now), len(now))
 
 
@@ -366,15 +367,6 @@ def differing_paths(repo: Repository, tree: str, other: str | None = None) -> li
     found = scan.contents(_unknown(scan.changes))
     _add_nested_repositories(repo, found)
     return sorted(os.fsdecode(path) for path in {*_real_changes(scan.changes, found), *found.unreadable})
-
-
-def _head(repo: Repository) -> tuple[str | None, str, str | None]:
-    """(commit, tree, branch) of HEAD; the empty tree where there is no commit yet."""
-    out = git_in(repo, "rev-parse", "HEAD", "HEAD^{tree}", "--symbolic-full-name", "HEAD", ok=(0, 128))
-    lines = out.decode("utf-8", "replace").splitlines()
-    if len(lines) == 3:
-        return lines[0], lines[1], branch_name(lines[2])
-    return None, object_id(repo.object_format, b"tree", b""), head(repo)[1]
 
 
 def _unknown(changes: Mapping[bytes, _FileChange]) -> dict[bytes, bytes | None]:
@@ -410,22 +402,6 @@ def _real_changes(changes: Mapping[bytes, _FileChange], found: _FileStates) -> d
         if now != change.before and (now or change.before[1].strip("0")):
             real[path] = now
     return real
-
-
-def _tree_ids(repo: Repository, base: str, *states: Mapping[bytes, _State]) -> list[str]:
-    """The ID of tree `base` (empty: of nothing) with these files, then with those too, and so on. One git process."""
-    ids = []
-    with tree_reader(repo) as load:
-        builder = TreeBuilder(repo.object_format, base, load)
-        for files in states:
-            # the removed ones first: a folder may now be where a file was
-            for path, state in sorted(files.items(), key=lambda one: one[1] is not None):
-                if state is None:
-                    builder.drop(path)
-                else:
-                    builder.put(path, *state)
-            ids.append(builder.root())
-    return ids
 
 
 def _total_size(repo: Repository, paths: list[bytes]) -> int:

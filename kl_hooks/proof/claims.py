@@ -1,7 +1,7 @@
 """Claims with what their authors cite, and the history of one subject.
 
-Nobody grades a claim: the tier follows from what is cited, today. What was superseded, disproven or is not in the
-repository supports nothing.
+The tier of a claim is never set by hand: it follows from what is cited, today. What was superseded, disproven or is
+not in the repository supports nothing.
 """
 
 from __future__ import annotations
@@ -9,23 +9,21 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kl_hooks.clock import micros
 from kl_hooks.errors import UsageProblem
-from kl_hooks.evidence.claims import add_claim, all_claims, asserted_claims, claims_about, with_citations
+from kl_hooks.evidence.claims import add_claim, all_claims, asserted_claims, claims_about
 from kl_hooks.evidence.commits import LoggedCommit, newest_commits
-from kl_hooks.evidence.ingestion import sync_evidence
 from kl_hooks.evidence.ledger import Entry, recent
-from kl_hooks.evidence.search import CLAIM, update_search_index
-from kl_hooks.index.index import search as search_index
+from kl_hooks.evidence.search import find_assertions
 from kl_hooks.model.claim import Claim, Observation
 from kl_hooks.model.package import Candidate
 from kl_hooks.model.receipt import Evidence
 from kl_hooks.model.symbol import RECORD_ID, is_hex, split_id
 from kl_hooks.model.text import one_line
 from kl_hooks.records.liveness import not_live_reason
-from kl_hooks.records.query import NO_LIMIT, get_record, get_records
+from kl_hooks.records.query import get_record, get_records
 from kl_hooks.records.sync import sync as sync_records
 from kl_hooks.store.database import Database
 
@@ -54,7 +52,7 @@ def record_claim(
         raise UsageProblem(f"too many citations: {len(refs)} (at most {MOST_CITED}).", place="--support")
     subject = about or (_node(ws, refs[0]) if refs else "")
     until = parse_expiry(expires, ws.clock.now()) if expires is not None else None
-    return with_citations(ws, [add_claim(ws, text, subject, until, refs, author)])[0]
+    return add_claim(ws, text, subject, until, refs, author)
 
 
 def search_claims(ws: Workspace, words: Sequence[str], limit: int = 20) -> tuple[list[Claim], int]:
@@ -62,19 +60,10 @@ def search_claims(ws: Workspace, words: Sequence[str], limit: int = 20) -> tuple
 
     At most `limit` of them; the number is of all.
     """
-    sync_evidence(ws)
-    with ws.store.reading() as db:
-        if db is None:
-            return [], 0
-        update_search_index(ws, db)
-    with ws.store.reading("graph") as index:
-        # without a limit: expired claims are dropped below, and the number returned is of all that match
-        hits = search_index(index, list(words), NO_LIMIT, (CLAIM,)) if index is not None and words else []
-    if not hits:
-        return [], 0
-    known = {one.id: one for one in all_claims(ws, lambda _: None)}
-    found = [known[hit.id.removeprefix("claim:")] for hit in hits if hit.id.removeprefix("claim:") in known]
-    live = [one for one in found if one.freshness != "expired"]
+    # without a limit: expired claims are dropped here, and the number returned is of all that match
+    found = find_assertions(ws, words)
+    known = {one.id: one for one in all_claims(ws, lambda _: None)} if found else {}
+    live = [known[key] for key in found if key in known and known[key].freshness != "expired"]
     return live[:limit], len(live)
 
 
@@ -167,8 +156,7 @@ def _node(ws: Workspace, ref: str) -> str:
     return f"{kind.node}:{ref}" if kind and kind.node else ref
 
 
-@dataclass(frozen=True, slots=True)
-class LatestResult:
+class LatestResult(NamedTuple):
     """The newest observation of one subject, and the receipt that has it."""
 
     entry: Entry
@@ -210,14 +198,11 @@ def _latest_results(runs: Sequence[Entry], name: str) -> dict[str, LatestResult]
     found: dict[str, LatestResult] = {}
     for entry in runs:
         for evidence in entry.receipt.evidence:
-            if evidence.subject not in found and _concerns(evidence, name):
+            places = _enclosing_ids(evidence.subject.removeprefix("test:"))
+            concerned = evidence.detail.get("path") == name or any(_is_inside(place, name) for place in places)
+            if concerned and evidence.subject not in found:
                 found[evidence.subject] = LatestResult(entry, evidence)
     return found
-
-
-def _concerns(evidence: Evidence, name: str) -> bool:
-    nodeid = evidence.subject.removeprefix("test:")
-    return any(_is_inside(place, name) for place in _enclosing_ids(nodeid)) or evidence.detail.get("path") == name
 
 
 def _enclosing_ids(nodeid: str) -> Iterator[str]:

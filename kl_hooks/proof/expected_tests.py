@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kl_hooks.code.scanner.parser import LARGEST, parse_tree
+from kl_hooks.config.settings import SETTINGS_FILE
 from kl_hooks.git import files
 from kl_hooks.model.receipt import Receipt
 from kl_hooks.store.redaction import redact
@@ -56,7 +57,6 @@ _REACHING: Final = frozenset({"globals", "locals", "vars", "exec", "eval"})
 _IGNORES: Final = frozenset({"collect_ignore", "collect_ignore_glob"})
 _Def = ast.FunctionDef | ast.AsyncFunctionDef
 _Deferred = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
-SETTINGS: Final = ".kl/config.yaml"
 _COUNTED: Final = frozenset({"keyword", "markers", "deselected", "dropped"})
 """Limits of a run that still collects everything, and counts it."""
 
@@ -142,36 +142,34 @@ def configurations(
     """
     found: dict[str, PytestConfig] = {}
     unread: list[str] = []
-    for path in sorted((p for p in paths if p.rpartition("/")[2] in CONFIG_NAMES), key=_precedence):
-        folder = path.rpartition("/")[0]
+    named = [(path.rpartition("/")[0], path.rpartition("/")[2], path) for path in paths]
+    known = sorted((folder, CONFIG_NAMES.index(one), one, path) for folder, one, path in named if one in CONFIG_NAMES)
+    for folder, _, name, path in known:
         if folder in found:
             continue
         content = read(path)
         try:
-            table = _table(path.rpartition("/")[2], content) if content is not None else None
+            table = _table(name, content) if content is not None else None
             if table is not None:
-                found[folder] = _config(path, table)
+                given = {key: words for key in CONFIG_KEYS if (words := _words(table.get(key))) is not None}
+                found[folder] = PytestConfig(path, **given)
         except (ValueError, configparser.Error, RecursionError) as problem:
             unread.append(f"{path} can't be read ({type(problem).__name__})")
     return found, unread
 
 
-def _precedence(path: str) -> tuple[str, int]:
-    folder, _, name = path.rpartition("/")
-    return folder, CONFIG_NAMES.index(name)
-
-
 def config_for(configs: Mapping[str, PytestConfig], path: str) -> PytestConfig:
     """The configuration that decides about a file: the root's where there is one, else the nearest above the file."""
     # plain `pytest` is started at the root, and takes that file; those in folders are for runs started there
-    if "" in configs:
-        return configs[""]
+    return configs.get("" if "" in configs else _nearest_folder(configs, path), PytestConfig())
+
+
+def _nearest_folder(configs: Mapping[str, PytestConfig], path: str) -> str:
+    """The nearest folder above a file that has a configuration; empty for the root, or for none."""
     folder = path.rpartition("/")[0]
-    while folder:
-        if folder in configs:
-            return configs[folder]
+    while folder and folder not in configs:
         folder = folder.rpartition("/")[0]
-    return PytestConfig()
+    return folder
 
 
 def _table(name: str, content: bytes) -> Mapping[str, Any] | None:
@@ -206,11 +204,6 @@ def _toml(name: str, document: Mapping[str, Any]) -> Mapping[str, Any] | None:
     return own or (options if isinstance(options, dict) else None)
 
 
-def _config(path: str, table: Mapping[str, Any]) -> PytestConfig:
-    given = {key: words for key in CONFIG_KEYS if (words := _words(table.get(key))) is not None}
-    return PytestConfig(path, **given)
-
-
 def _words(value: object) -> tuple[str, ...] | None:
     """A list, or text as a shell would split it; None where the option is not given."""
     if isinstance(value, str):
@@ -236,18 +229,24 @@ class DefinedTests(NamedTuple):
 
     def plain(self) -> dict[str, Any]:
         """As it is cached."""
-        return dict(self._asdict())
+        return self._asdict()
 
 
 def defined_tests(content: bytes) -> DefinedTests:
     """The functions that a file's content defines. Never raises for bad source."""
+    tree = _parsed(content)
+    return DefinedTests({}, {}, tree) if isinstance(tree, str) else _File(tree).found()
+
+
+def _parsed(content: bytes) -> ast.Module | str:
+    """The syntax tree of a file, or in a word why there is none."""
     if len(content) > LARGEST:
-        return DefinedTests({}, {}, "too large")
+        return "too large"
     try:
-        tree = parse_tree(content)
+        return parse_tree(content)
+    # MemoryError: CPython's parser raises it for brackets that are nested too deeply
     except (SyntaxError, ValueError, RecursionError, MemoryError) as problem:
-        return DefinedTests({}, {}, type(problem).__name__)
-    return _File(tree).found()
+        return type(problem).__name__
 
 
 def conditional_ignores(content: bytes) -> frozenset[str]:
@@ -255,9 +254,8 @@ def conditional_ignores(content: bytes) -> frozenset[str]:
 
     Files for one version of Python or one platform are ignored like this, and no run of another can collect them.
     """
-    try:
-        tree = parse_tree(content) if len(content) <= LARGEST else ast.Module([], [])
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    tree = _parsed(content)
+    if isinstance(tree, str):
         return frozenset()
     inside = (one for node in tree.body if isinstance(node, ast.If | ast.Try) for one in ast.walk(node))
     statements = [one for one in inside if isinstance(one, ast.Expr | ast.Assign | ast.AugAssign | ast.AnnAssign)]
@@ -319,7 +317,7 @@ class _Scope:
             self.bound[node.name] += 1
 
     def sure(self, node: _Def | ast.ClassDef, direct: bool) -> bool:
-        """Whether its name means just this definition when the scope is through."""
+        """Whether its name means just this definition after the whole scope was executed."""
         name = node.name
         return direct and self.bound[name] == 1 and name not in self.used and self.late_star < node.lineno
 
@@ -335,7 +333,6 @@ class _File:
         self.classes: dict[str, str] = {}
 
     def found(self) -> DefinedTests:
-        """All of it."""
         scope = _Scope(self._tree.body)
         # a function with `global test_a` may bind that name to anything, at any time
         scope.used |= {name for node in ast.walk(self._tree) if isinstance(node, ast.Global) for name in node.names}
@@ -432,12 +429,10 @@ def defined_tests_from_dict(plain: Any) -> DefinedTests | None:
         found = DefinedTests(plain["functions"], plain["classes"], plain["error"])
     except (TypeError, KeyError):
         return None
-    sound = isinstance(found.functions, dict) and isinstance(found.classes, dict) and isinstance(found.error, str)
-    return found if sound and _values(found.functions.values(), bool) and _values(found.classes.values(), str) else None
-
-
-def _values(values: Iterable[object], kind: type) -> bool:
-    return all(type(value) is kind for value in values)
+    if not (isinstance(found.functions, dict) and isinstance(found.classes, dict) and isinstance(found.error, str)):
+        return None
+    values = ((found.functions, bool), (found.classes, str))
+    return found if all(type(value) is kind for names, kind in values for value in names.values()) else None
 
 
 class Missing(NamedTuple):
@@ -464,7 +459,7 @@ class ContentSource:
 
 def content_source(repo: Repository, tree: str) -> ContentSource:
     """The content of a tree or commit; of the tracked files on disk where `tree` is empty."""
-    wanted = (".py", *CONFIG_NAMES, SETTINGS)
+    wanted = (".py", *CONFIG_NAMES, SETTINGS_FILE)
     if tree:
         entries = {entry.path: entry for entry in files.files_at(repo, tree, wanted)}
     else:
@@ -685,8 +680,11 @@ def expected_tests(
             wanted[path] = (_wider(now, was), _narrower(now, was, label) if _wider(now, was) != now else "")
         elif was.collects(path):
             wanted[path] = (was, _narrower(now, was, label))
+    # where pytest is started in such a folder, it finds another configuration before the root's
     near = {
-        path: f"; {name} is nearer than {config_for(configs, path).path}" for path, name in _nearer(configs, wanted)
+        path: f"; {configs[folder].path} is nearer than {configs[''].path}"
+        for path in (wanted if "" in configs else ())
+        if (folder := _nearest_folder(configs, path))
     }
     functions = _functions(ws, source, list(wanted))
     ignored = _ignored(source, wanted)
@@ -718,18 +716,6 @@ def _wider(now: PytestConfig, was: PytestConfig) -> PytestConfig:
 
 def _narrower(now: PytestConfig, was: PytestConfig, label: str) -> str:
     return f"no longer collected since {label}: {config_difference(now, was) or 'pytest is configured elsewhere'}"
-
-
-def _nearer(configs: Mapping[str, PytestConfig], paths: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """The files for which pytest finds another configuration before the root's, and which one."""
-    if "" not in configs:
-        return
-    for path in paths:
-        folder = path.rpartition("/")[0]
-        while folder and folder not in configs:
-            folder = folder.rpartition("/")[0]
-        if folder:
-            yield path, configs[folder].path
 
 
 def outside_testpaths(source: ContentSource) -> list[str]:

@@ -10,7 +10,7 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.clock import iso
-from kl_hooks.config.settings import verify_exclude
+from kl_hooks.config.settings import SETTINGS_FILE, verify_exclude
 from kl_hooks.errors import UsageProblem
 from kl_hooks.evidence.ingestion import Snapshot
 from kl_hooks.evidence.integrity import Rollback, ledger_writer, read_marks, rollbacks
@@ -28,7 +28,6 @@ from kl_hooks.model.receipt import REFUTES, Receipt
 from kl_hooks.model.symbol import split_id
 from kl_hooks.model.text import name_list
 from kl_hooks.proof.expected_tests import (
-    SETTINGS,
     Expected,
     Missing,
     PytestConfig,
@@ -49,6 +48,8 @@ _LIMIT_OPTIONS: Final = {
 }  # fmt: skip
 _NOTHING_RUN: Final = ("collect_only", "setup_only", "setup_plan")
 _SWITCHED_OFF: Final = frozenset({"skipped", "xfailed", "xpassed"})
+_REMOVED: Final = "its file was untracked, and is removed"
+_NO_TEST: Final = "no configuration makes it a test"
 _EARLIER: Final = 5
 """How many earlier complete runs are looked at for what they reported."""
 _NAMED: Final = 3
@@ -131,11 +132,11 @@ def _expected(ws: Workspace, repo: Repository, tree: str, before: str, trust_ref
     """The tests of the content, and how `verify.exclude` differs from the commit before it."""
     source = content_source(repo, tree)
     older = content_source(repo, before) if before else None
-    now = verify_exclude(SETTINGS, source.text(SETTINGS))
+    now = verify_exclude(SETTINGS_FILE, source.text(SETTINGS_FILE))
     notes: list[str] = []
     was = now
     try:
-        was = verify_exclude(f"{before}:{SETTINGS}", older.text(SETTINGS)) if older else now
+        was = verify_exclude(f"{before}:{SETTINGS_FILE}", older.text(SETTINGS_FILE)) if older else now
     except Problems as problem:
         # settings that somebody asked to trust, and that can't be read, must not be replaced by the content's own
         if trust_ref:
@@ -157,7 +158,7 @@ def _exclude_notes(now: Sequence[str], was: Sequence[str], label: str, trust_ref
     if not words:
         return []
     counts = f"; that of {trust_ref} counts" if trust_ref else ""
-    return [f"verify.exclude in {SETTINGS} changed since {_label(label)}: {'; '.join(words)}{counts}"]
+    return [f"verify.exclude in {SETTINGS_FILE} changed since {_label(label)}: {'; '.join(words)}{counts}"]
 
 
 def _is_complete(header: Mapping[str, Any], like: Receipt) -> bool:
@@ -241,10 +242,10 @@ def proof(
         entry.id: f"only a selection ran ({words})" for entry in able if (words := selection_words(entry.receipt))
     }
     problems = [problem or limited.get(entry.id, "") for entry, problem in zip(runs, problems, strict=True)]
-    failing, beside = _failing(runs, good), _without(runs, good, trees)
+    failing, more_than_content = _failing(runs, good), _with_untracked(runs, good, trees)
     first_good = next((at for at, one in enumerate(runs) if one in good), len(runs))
     followed = {one.receipt.run for one in runs[first_good + 1 :]}
-    past = [(test, run) for test, run in failing if run in beside and not holds(test.partition("::")[0])]
+    past = [(test, run) for test, run in failing if run in more_than_content and not holds(test.partition("::")[0])]
     failing = [one for one in failing if one not in set(past)]
     others = _no_tests([one for one in failing if one[1] in followed], expected)
     failing = [one for one in failing if one not in set(others)]
@@ -263,7 +264,7 @@ def proof(
         tier([*_observations(covered.alone, parents), *covered.jointly], rule), names[0] if names else None,
         (*(reason for reason in reasons if reason not in parts), *covered.reasons), "", covered.missing,
         covered.not_assessed,
-        (*_past_notes(past), *_not_tests_notes(others), *covered.notes, *dict.fromkeys(notes)), names,
+        (*_failures(past, _REMOVED), *_failures(others, _NO_TEST), *covered.notes, *dict.fromkeys(notes)), names,
         bool(covered.parts) and not covered.alone,
     )  # fmt: skip
 
@@ -276,17 +277,12 @@ def _reasons(
     reasons += [f"{test} failed in run {run[:8]}, and did not pass since" for test, run in failing[:_NAMED]]
     if len(failing) > _NAMED:
         reasons.append(f"{len(failing) - _NAMED} more tests failed, and did not pass since")
-    return reasons + _past_notes(past)
+    return reasons + _failures(past, _REMOVED)
 
 
-def _past_notes(past: Sequence[tuple[str, str]]) -> list[str]:
-    """Tests that failed, and whose file is not in this content: worth knowing where it is proven too."""
-    return [f"{test} failed in run {run[:8]}; its file was untracked, and is removed" for test, run in past[:_NAMED]]
-
-
-def _not_tests_notes(others: Sequence[tuple[str, str]]) -> list[str]:
-    """Failures of what only an option made a test: worth knowing, and nothing that plain pytest can settle."""
-    return [f"{test} failed in run {run[:8]}; no configuration makes it a test" for test, run in others[:_NAMED]]
+def _failures(some: Sequence[tuple[str, str]], why: str) -> list[str]:
+    """Failures that count no more, and why: worth knowing where the content is proven too."""
+    return [f"{test} failed in run {run[:8]}; {why}" for test, run in some[:_NAMED]]
 
 
 def _no_tests(failing: Sequence[tuple[str, str]], expected: Callable[[], Expected] | None) -> list[tuple[str, str]]:
@@ -434,7 +430,7 @@ def _named_missing(missing: Sequence[Missing]) -> Iterator[str]:
         yield f"{len(missing) - _NAMED} more tests or files were expected and not reported"
 
 
-def _without(runs: Sequence[Entry], good: Sequence[Entry], trees: Sequence[str]) -> set[str]:
+def _with_untracked(runs: Sequence[Entry], good: Sequence[Entry], trees: Sequence[str]) -> set[str]:
     """The runs of more than this content before a good run of just this content.
 
     Just this: the untracked files of that run are known too. A failed test of such a run may be removed with its file.

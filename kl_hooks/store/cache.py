@@ -1,4 +1,4 @@
-"""The cache: derived values, stored for a while outside the repository. Any trouble at all is a miss."""
+"""The cache: derived values, stored for a while outside the repository. Any error is a miss."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 import stat
 import weakref
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from kl_hooks.store.cache_disk import GuardedCache
@@ -49,13 +49,6 @@ class Cache:
         except Exception:  # as in get: it will be derived again
             return
 
-    def clear(self) -> None:
-        """Remove everything, as far as possible."""
-        try:
-            self._open().clear()
-        except Exception:  # as in get
-            return
-
     def expired(self, now: float) -> int:
         """Count the values that are expired at `now` (seconds); 0 where that is unknown."""
         if self._inner is None and not self.directory.is_dir():
@@ -92,12 +85,6 @@ class Cache:
             weakref.finalize(self, self._inner.close)
             self._off = False
         return self._inner
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
 
 def _digest(key: str, value: bytes) -> bytes:

@@ -139,16 +139,12 @@ def open_cache(directory: Path, size_limit: int) -> GuardedCache:
         _probe(directory / _DATABASE)
         return GuardedCache(directory, size_limit)
     except (_Refused, sqlite3.DatabaseError, ValueError, TypeError, AttributeError, KeyError) as error:
-        if isinstance(error, sqlite3.OperationalError) and not _is_foreign(error):
+        # SQLITE_ERROR: SQL that does not fit, so tables that are not diskcache's; else a lost race or a full disk
+        if isinstance(error, sqlite3.OperationalError) and error.sqlite_errorname != "SQLITE_ERROR":
             raise
     for end in ("", "-journal", "-wal", "-shm"):
         (directory / (_DATABASE + end)).unlink(missing_ok=True)
     return GuardedCache(directory, size_limit)
-
-
-def _is_foreign(error: sqlite3.OperationalError) -> bool:
-    """SQL that does not fit (tables that are not diskcache's), as against a lost race or a full disk."""
-    return error.sqlite_errorname == "SQLITE_ERROR"
 
 
 def _probe(database: Path) -> None:

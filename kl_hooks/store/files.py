@@ -98,29 +98,3 @@ def _without_links(within: Path, folder: Path) -> int:
             os.close(handle)
         handle = below
     return handle
-
-
-_LOCAL_FILE_SYSTEMS: Final = frozenset(
-    ("ext2", "ext3", "ext4", "xfs", "btrfs", "zfs", "f2fs", "tmpfs", "apfs", "bcachefs", "overlay")
-)
-
-
-def is_local(folder: Path, mounts: Path = Path("/proc/self/mounts")) -> bool:
-    """True if the file system of `folder` is known to be local; False for the others and where that is unknown."""
-    try:
-        lines = mounts.read_text("utf-8", "surrogateescape").splitlines()
-    except OSError:
-        return False
-    real = os.path.realpath(folder)
-    best, kind = "", ""
-    for line in lines:
-        fields = line.split(" ")
-        point = fields[1] if len(fields) > 2 else ""
-        # only these four characters are escaped here, see getmntent(3); everything else is plain UTF-8
-        for code, character in (("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")):
-            point = point.replace(code, character)
-        inside = real == point or real.startswith(point.rstrip("/") + "/")
-        # `>=`: of two file systems mounted at one point the later one hides the earlier
-        if point and inside and len(point) >= len(best):
-            best, kind = point, fields[2]
-    return kind in _LOCAL_FILE_SYSTEMS

@@ -1,10 +1,10 @@
 """Redaction: secrets are removed before the first write, the spool included.
 
 `[redacted:<rule>]` replaces a secret. Ours first (values of the environment, key blocks, URLs, headers,
-assignments, words with the look of a token), then what plugins add. Control characters become visible escapes, and
+assignments, words that look like a token), then what plugins add. Control characters become visible escapes, and
 colors are dropped. Applying it twice changes nothing more.
 
-A net, not a promise: a secret without a known look, a revealing name or a value in the environment passes through.
+Best effort: a secret of no known form, without a revealing name or a value in the environment, is not found.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def _is_placeholder(value: str) -> bool:
 
 
 def _looks_like_code(value: str) -> bool:
-    """`self.token`, `get_token(`, `tokens[0]`: a name that a program could hold, without the look of a random word."""
+    """`self.token`, `get_token(`, `tokens[0]`: an expression of a program that does not look like a random word."""
     return _CODE.fullmatch(value) is not None and not _is_random_word(value)
 
 
@@ -111,7 +111,7 @@ _DIGIT: Final = re.compile(r"(?<=[0-9])(?=[A-Za-z])|(?<=[A-Za-z])(?=[0-9])")
 
 
 def _turns(word: str) -> int:
-    """How often `word` changes its mind: 2 where capitals and small letters meet, 3 where letters and digits do."""
+    """A score for changes within a word: 2 where capitals and small letters meet, 3 where letters and digits do."""
     return 2 * len(_CASE.findall(word)) + 3 * len(_DIGIT.findall(word))
 
 
@@ -122,6 +122,7 @@ _BREAK: Final = re.compile(r"\\n|\n")
 _PEM: Final = "[redacted:private-key]"
 # possessive (CPython 3.11) and bounded repetitions: hostile text costs its length, not the square of it
 _URL: Final = re.compile(r"://([^\s/:@'\"<>`]{0,128}+):([^\s/'\"<>`]{1,256})@")
+# `Cookie: …` and `Set-Cookie: …`, to the end of the line
 _COOKIE: Final = re.compile(r"((?:[Cc]ookie|COOKIE)\\{0,3}[\"']?: {0,4}\\{0,3}[\"']?)([^\s\"'\\\[][^\n\"'\\]*)")
 
 
@@ -161,16 +162,6 @@ def _without_key_lines(text: str) -> str:
             keep = after
         at = after
     return text[:keep]
-
-
-def _hide_url_passwords(text: str) -> str:
-    """`scheme://user:password@host`: the password."""
-    return _URL.sub(r"://\1:[redacted:url]@", text) if "://" in text else text
-
-
-def _hide_cookies(text: str) -> str:
-    """`Cookie: …` and `Set-Cookie: …`, to the end of the line."""
-    return _COOKIE.sub(r"\1[redacted:cookie]", text) if "ookie" in text or "OOKIE" in text else text
 
 
 _B64: Final = "[A-Za-z0-9_-]"
@@ -242,30 +233,19 @@ def _hide_words(text: str) -> str:
 def _redact_word(word: str) -> str:
     if not word.strip(_HEX_DIGITS):  # an id of git or ours: most long words are one, and none is taken for a secret
         return word
-
     word = _known_tokens().sub(lambda m: f"[redacted:{m.lastgroup}]", word)
-    if "eyJ" in word:
-        word = _hide_jwt(word)
+    start = word.find("eyJ")
+    # a JSON web token: three parts or more, all that hangs together by dots
+    if start >= 0 and "." in word[start:] and len(word) - start >= 20:
+        word = f"{word[:start]}[redacted:jwt]"
     return _PART.sub(_redact_part, word) if _MAY_TURN.search(word) and _turns(word) > 9 else word
 
 
-def _hide_jwt(word: str) -> str:
-    """Replace `eyJ….….…` (three parts or more); the parts of one token are all that hangs together by dots."""
-    start = word.find("eyJ")
-    token = word[start:]
-    if token.count(".") < 1 or len(token) < 20:
-        return word
-    return word[:start] + "[redacted:jwt]"
-
-
 def _redact_part(match: re.Match[str]) -> str:
-    return "[redacted:random]" if _looks_random(match[0]) and not _is_integrity_hash(match) else match[0]
-
-
-def _is_integrity_hash(match: re.Match[str]) -> bool:
-    """An integrity hash (`sha512-…`, `sha256=…`): identifies a file, opens nothing."""
+    # an integrity hash (`sha512-…`, `sha256=…`) identifies a file and opens nothing
     before = match.string[max(0, match.start() - 10) : match.start()]
-    return bool(_INTEGRITY.match(match[0]) or re.search(_INTEGRITY.pattern + r"\Z", before))
+    is_hash = _INTEGRITY.match(match[0]) or re.search(_INTEGRITY.pattern + r"\Z", before)
+    return "[redacted:random]" if _looks_random(match[0]) and not is_hash else match[0]
 
 
 def _looks_random(part: str) -> bool:
@@ -341,12 +321,9 @@ def _is_assigned_secret(match: re.Match[str], name: str, value: str, quoted: boo
         return not (value.endswith(":") or ("." in value and _looks_like_code(value)) or value == name)
     if _is_random_word(value) or (any(c.isdigit() for c in value) and not _looks_like_code(value)):
         return True
-    return sign == ":" and _is_password(name) and _ends_the_line(match.string, match.end() + len(value))
-
-
-def _ends_the_line(text: str, at: int) -> bool:
-    """`password: swordfish` as a settings file has it, unlike `:param password: what it is for`."""
-    return at == len(text) or text[at] in "\r\n"
+    # `password: swordfish` at the end of a line, as a settings file has it, unlike `:param password: what it is for`
+    after = match.string[match.end() + len(value) :][:1]
+    return sign == ":" and _is_password(name) and after in ("", "\r", "\n")
 
 
 def _is_secret_after_name(name: str, value: str, sep: str) -> bool:
@@ -365,7 +342,7 @@ _COLOR: Final = re.compile(r"\x1b\[[0-9;:]{0,32}m")
 _HARMLESS_ID: Final = re.compile(
     r"(?:[a-z_/.,\[\]()-]*+(?:::|[0-9]++(?![A-Za-z])|(?<![a-z])[A-Z]{1,6}+(?![A-Z])|[A-Z](?![A-Z0-9])))*+[a-z_/.,\[\]()-]*+"
 ).fullmatch
-"""A test id without the look of a token: small letters and the signs of a path, `:` in pairs, digits that no letter
+"""A test ID that does not look like a token: small letters and the signs of a path, `:` in pairs, digits that no letter
 follows, few capitals. A random word of sixteen characters is none of these but by a rare accident.
 """
 _OPTION_NAME: Final = re.compile(r"--?([A-Za-z][A-Za-z0-9_-]{0,60})")
@@ -383,8 +360,8 @@ _hidden: tuple[str, ...] = ()
 def configure_redaction(
     functions: Iterable[tuple[str, _Redactor]] = (), environ: Mapping[str, str] | None = None
 ) -> None:
-    """Set what is applied after ours (answers of the hookspec `kl_redact`; ours among them is skipped),
-    and whose environment's secrets are looked for (default: this process's, as it is now).
+    """Set what is applied after our own rules (answers of the hookspec `kl_redact`; ours among them is skipped), and
+    whose environment's secrets are looked for (default: this process's, as it is now).
     """
     global _added, _hidden
     _added = tuple(function for _, function in functions if function is not builtin_rules)
@@ -431,15 +408,16 @@ def builtin_rules(text: str) -> str:
     for value in _hidden:
         if value in text:
             text = text.replace(value, "[redacted:environment]")
-    return _hide_words(_assignments(_hide_cookies(_hide_url_passwords(_hide_key_blocks(text)))))
-
-
-def _assignments(text: str) -> str:
+    text = _hide_key_blocks(text)
+    # the searches before the patterns: most texts have none of these, and `in` costs a fraction of a pattern
+    if "://" in text:
+        text = _URL.sub(r"://\1:[redacted:url]@", text)
+    if "ookie" in text or "OOKIE" in text:
+        text = _COOKIE.sub(r"\1[redacted:cookie]", text)
     low = text.lower()
-    if not any(word in low for word in _SECRET_WORDS):
-        return text
-
-    return _hide_assignments(text)
+    if any(word in low for word in _SECRET_WORDS):
+        text = _hide_assignments(text)
+    return _hide_words(text)
 
 
 def compile_patterns() -> None:

@@ -17,25 +17,12 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from errno import EIO, ENOENT, ENOSPC, EPERM
 from fcntl import LOCK_EX, LOCK_NB, LOCK_SH, flock
-from fcntl import flock as _flock
 from hashlib import sha256
-from hashlib import sha256 as _sha256
 from io import BufferedReader, FileIO
 from json import JSONDecoder
-from os import close as _close
-from os import fstat as _fstat
-from os import fsync as _fsync
-from os import getpid as _getpid
-from os import link as _link
-from os import lseek as _lseek
-from os import lstat as _lstat
-from os import makedirs as _makedirs
-from os import open as _open
-from os import read as _read
-from os import rename as _rename
-from os import unlink as _unlink
-from os import write as _write
-from os.path import lexists as _lexists
+from os import close, fstat, fsync, getpid, link, lseek, lstat, makedirs, read, rename, unlink, write
+from os import open as open_handle
+from os.path import lexists
 from pathlib import Path
 from stat import S_ISREG
 from typing import Any, BinaryIO, Final, Self
@@ -64,7 +51,7 @@ class SpoolWriter:
         self.path = path
         self.broken = ""
         """Why nothing more can be written; empty while all is well."""
-        self._fd, self._pid = fd, _getpid()
+        self._fd, self._pid = fd, getpid()
         _living.add(self)
 
     @classmethod
@@ -76,7 +63,7 @@ class SpoolWriter:
         if not _NAME.fullmatch(name):
             raise ValueError(f"not a name for a spool: {name!r}")
         path = Path(directory) / (name if name.endswith(SPOOL_SUFFIX) else name + SPOOL_SUFFIX)
-        return cls(path, _born_locked(str(path)))
+        return cls(path, _create_locked(str(path)))
 
     def line(self, json_text: str) -> None:
         """Write one record, which is one line of JSON already redacted; durable after the next `sync()`.
@@ -84,17 +71,17 @@ class SpoolWriter:
         OSError if it could not be written whole. The writer is then `broken`: nothing goes to this file again, since
         neither a retried write nor a retried fsync can be believed. Go on in a new spool, or without one.
         """
-        if _getpid() != self._pid:
+        if getpid() != self._pid:
             return
         try:
             data = json_text.encode()
         except UnicodeEncodeError:
             data = replace_surrogates(json_text).encode()
-        data = b"%b %b\n" % (_sha256(data).hexdigest().encode(), data)
+        data = b"%b %b\n" % (sha256(data).hexdigest().encode(), data)
         if self.broken:
             raise OSError(EIO, f"this spool is broken: {self.broken}", str(self.path))
         try:
-            written = _write(self._fd, data)
+            written = write(self._fd, data)
         except OSError as error:
             self._break(error)
             raise
@@ -108,7 +95,7 @@ class SpoolWriter:
 
     def sync(self) -> None:
         """When it returns, what was written survives a power loss. OSError as in `line`."""
-        if _getpid() != self._pid:
+        if getpid() != self._pid:
             return
         if self.broken:
             raise OSError(EIO, f"this spool is broken: {self.broken}", str(self.path))
@@ -124,16 +111,16 @@ class SpoolWriter:
 
         `word` is part of the first record. For the end of a capture: it asks the disk. OSError where that is unknown.
         """
-        if _getpid() != self._pid:
+        if getpid() != self._pid:
             return ""
-        own, path = _fstat(self._fd), str(self.path)
+        own, path = fstat(self._fd), str(self.path)
         try:
-            named = _lstat(path)
+            named = lstat(path)
         except FileNotFoundError:
             return "was removed"
         if (named.st_dev, named.st_ino) != (own.st_dev, own.st_ino):
             return "was replaced"
-        cut = own.st_size < _lseek(self._fd, 0, os.SEEK_CUR)
+        cut = own.st_size < lseek(self._fd, 0, os.SEEK_CUR)
         return "was cut or overwritten" if cut or not _begins_with(path, word.encode()) else ""
 
     def close(self) -> None:
@@ -143,7 +130,7 @@ class SpoolWriter:
         self.broken = self.broken or "it is closed"
         if fd >= 0:
             with suppress(OSError):
-                _close(fd)
+                close(fd)
 
     def _break(self, error: OSError) -> None:
         self.broken = error.strerror or str(error)
@@ -163,75 +150,74 @@ def first_writable(places: Sequence[tuple[Path, str]], name: str) -> tuple[Spool
     last: OSError = OSError(ENOENT, "there is no place for a spool")
     for directory, origin in places:
         try:
-            _makedirs(directory, 0o700, exist_ok=True)  # noqa: PTH103
+            makedirs(directory, 0o700, exist_ok=True)  # noqa: PTH103
             return SpoolWriter.create(directory, name), origin
         except OSError as error:
             last = error
     raise last
 
 
-def _born_locked(path: str) -> int:
+def _create_locked(path: str) -> int:
     """A file descriptor on the new file `path`, locked before anybody can see it under that name."""
     folder, _, name = path.rpartition("/")
     hidden = f"{folder or '.'}/.{name}.new"
-    fd = _open(hidden, _NEW_FLAGS, 0o600)
+    fd = open_handle(hidden, _NEW_FLAGS, 0o600)
     try:
-        _flock(fd, LOCK_EX | LOCK_NB)
-        _name_it(hidden, path)
-        directory = _open(folder or ".", _DIRECTORY_FLAGS)
+        flock(fd, LOCK_EX | LOCK_NB)
+        _publish(hidden, path)
+        directory = open_handle(folder or ".", _DIRECTORY_FLAGS)
         try:
-            _fsync(directory)
+            fsync(directory)
         finally:
-            _close(directory)
+            close(directory)
     except BaseException:
-        _close(fd)
+        close(fd)
         with suppress(OSError):
-            _unlink(hidden)  # noqa: PTH108
+            unlink(hidden)  # noqa: PTH108
         raise
     return fd
 
 
 def _begins_with(path: str, word: bytes) -> bool:
     """Whether the first line holds it; also where that line is too long to be looked at."""
-    fd = _open(path, _READ_FLAGS)
+    fd = open_handle(path, _READ_FLAGS)
     try:
-        line, end, _ = _read(fd, _LONGEST).partition(b"\n")
+        line, end, _ = read(fd, _LONGEST).partition(b"\n")
     finally:
-        _close(fd)
+        close(fd)
     return word in line or (not end and len(line) == _LONGEST)
 
 
-def _name_it(hidden: str, path: str) -> None:
+def _publish(hidden: str, path: str) -> None:
     """Give the file its name, unless that is taken (FileExistsError)."""
     # link(2) never replaces a name that is taken, rename(2) does
     try:
-        _link(hidden, path)
+        link(hidden, path)
     except FileExistsError:
         raise
     except OSError:  # a file system without hard links
-        if _lexists(path):
+        if lexists(path):
             raise FileExistsError(path) from None
-        _rename(hidden, path)  # noqa: PTH104
+        rename(hidden, path)  # noqa: PTH104
     else:
-        _unlink(hidden)  # noqa: PTH108
+        unlink(hidden)  # noqa: PTH108
 
 
 def _forget_in_child() -> None:
-    """After a fork: the child closes its file, or an orphan would keep the lock and the run would look alive."""
+    """After a fork: the child closes the file, or it would hold the lock, and the run would seem to go on for ever."""
     for writer in list(_living):
         writer._pid = -1
         writer.close()
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget_in_child)
+os.register_at_fork(after_in_child=_forget_in_child)
 
 
 MAX_SPOOL_BYTES: Final = 256 * 1024 * 1024
 _MAX_LINE: Final = 16 * 1024 * 1024
 _MAX_RECORDS: Final = 4_000_000
 _NAMELESS_SECONDS: Final = 3600.0
-"""Seconds after which a file that its writer never gave a name is nobody's any more."""
+"""Seconds after which a file that its writer never gave a name is removed."""
 _SUM: Final = 64
 
 
@@ -271,7 +257,7 @@ def read_spool(path: Path) -> SpoolContent:
 
     OSError where it can't be opened, is no regular file, or belongs to another user.
     """
-    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+    fd = os.open(path, _READ_FLAGS)
     with BufferedReader(FileIO(fd), 1 << 20) as file:
         info = os.fstat(fd)
         if not S_ISREG(info.st_mode) or info.st_uid != os.geteuid():
@@ -297,13 +283,10 @@ def read_spool(path: Path) -> SpoolContent:
 def pending_spools(directory: Path) -> list[Path]:
     """The spools in `directory`, oldest first (by last write, then name); empty where there is no such directory."""
     found: list[tuple[int, str]] = []
-    try:
-        with os.scandir(directory) as entries:
-            for entry in entries:
-                if entry.name.endswith(".jsonl") and entry.name[0] != "." and entry.is_file(follow_symlinks=False):
-                    found.append((entry.stat(follow_symlinks=False).st_mtime_ns, entry.name))
-    except OSError:
-        return [directory / name for _, name in sorted(found)]
+    with suppress(OSError), os.scandir(directory) as entries:
+        for entry in entries:
+            if entry.name.endswith(SPOOL_SUFFIX) and entry.name[0] != "." and entry.is_file(follow_symlinks=False):
+                found.append((entry.stat(follow_symlinks=False).st_mtime_ns, entry.name))
     return [directory / name for _, name in sorted(found)]
 
 

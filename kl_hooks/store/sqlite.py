@@ -20,7 +20,7 @@ from typing import Any, Final
 from kl_hooks.errors import EnvironmentProblem, StoreBusy
 from kl_hooks.model.text import one_line
 from kl_hooks.store.database import Row, damaged_error, newer_error
-from kl_hooks.store.files import is_local, sync_folder
+from kl_hooks.store.files import sync_folder
 
 _APPLICATION_ID: Final = 0x6B6C3031
 """`application_id`: `kl01`."""
@@ -36,21 +36,17 @@ def _refuse_foreign(path: Path) -> None:
     EnvironmentProblem where it may not be read.
     """
     try:
-        _refuse_foreign_files(path)
+        for name in (path, *side_files(path)):
+            _refuse_links(name)
+        if has_content(path):
+            _refuse_header(path)
+        elif has_open_journal(path):
+            raise damaged_error(path, "is empty, but work on it was left unfinished")
+        journal = path.with_name(path.name + "-journal")
+        if has_content(journal) and _last_bytes(journal) == _SUPER:
+            raise damaged_error(journal, "names another journal, which ours never does")
     except PermissionError:
         raise EnvironmentProblem("may not be read by you.", place=str(path), hint="See: kl doctor") from None
-
-
-def _refuse_foreign_files(path: Path) -> None:
-    for name in (path, *side_files(path)):
-        _refuse_links(name)
-    if has_content(path):
-        _refuse_header(path)
-    elif has_open_journal(path):
-        raise damaged_error(path, "is empty, but work on it was left unfinished")
-    journal = path.with_name(path.name + "-journal")
-    if has_content(journal) and _last_bytes(journal) == _SUPER:
-        raise damaged_error(journal, "names another journal, which ours never does")
 
 
 def has_content(path: Path) -> bool:
@@ -69,6 +65,32 @@ def side_files(path: Path) -> list[Path]:
 def has_open_journal(path: Path) -> bool:
     """A journal or log with content next to it: somebody is at work on it, or was stopped in the middle."""
     return any(has_content(name) for name in side_files(path)[:2])
+
+
+_LOCAL_FILE_SYSTEMS: Final = frozenset(
+    ("ext2", "ext3", "ext4", "xfs", "btrfs", "zfs", "f2fs", "tmpfs", "apfs", "bcachefs", "overlay")
+)
+
+
+def is_local(folder: Path, mounts: Path = Path("/proc/self/mounts")) -> bool:
+    """True if the file system of `folder` is known to be local; False for the others and where that is unknown."""
+    try:
+        lines = mounts.read_text("utf-8", "surrogateescape").splitlines()
+    except OSError:
+        return False
+    real = os.path.realpath(folder)
+    best, kind = "", ""
+    for line in lines:
+        fields = line.split(" ")
+        point = fields[1] if len(fields) > 2 else ""
+        # only these four characters are escaped here, see getmntent(3); everything else is plain UTF-8
+        for code, character in (("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")):
+            point = point.replace(code, character)
+        inside = real == point or real.startswith(point.rstrip("/") + "/")
+        # `>=`: of two file systems mounted at one point the later one hides the earlier
+        if point and inside and len(point) >= len(best):
+            best, kind = point, fields[2]
+    return kind in _LOCAL_FILE_SYSTEMS
 
 
 def _wal_is_safe(version: tuple[int, ...]) -> bool:
@@ -211,7 +233,8 @@ def open_sqlite(path: Path, *, write: bool, busy_ms: int = BUSY_MS) -> SqliteDat
     if write and not has_content(path):
         _create(path)
     suspect = write and has_open_journal(path)
-    frozen = not write and _is_read_only_folder(path)
+    # where nothing can be written next to it, SQLite could neither lock nor recover it
+    frozen = not write and not os.access(path.parent, os.W_OK)
     copy = _copy(path) if frozen and has_open_journal(path) else None
     # immutable: no locks, and no look at a journal (sqlite.org/uri.html); only where nothing can be written anyway
     mode = "mode=rw" if write or copy else "immutable=1" if frozen else "mode=ro"
@@ -220,8 +243,9 @@ def open_sqlite(path: Path, *, write: bool, busy_ms: int = BUSY_MS) -> SqliteDat
         connection = _connect(copy / path.name if copy else path, mode, busy_ms)
         database = SqliteDatabase(connection, path, not write, copy)
         _configure(database)
-        if suspect:
-            _refuse_broken(database)
+        # after an unclean stop: is what SQLite recovered sound?
+        if suspect and (found := database.row("PRAGMA quick_check(1)")) != ("ok",):
+            raise damaged_error(path, f"is malformed ({one_line(str(found and found[0]), 80)})")
     except BaseException as error:
         if database:
             database.close()
@@ -264,11 +288,6 @@ def _create(path: Path) -> None:
     sync_folder(path.parent)
 
 
-def _is_read_only_folder(path: Path) -> bool:
-    """Nothing can be written next to it: SQLite could neither lock nor recover it."""
-    return not os.access(path.parent, os.W_OK)
-
-
 def _copy(path: Path) -> Path:
     """A copy of an unfinished database that can't be finished where it is: recovered there, read, thrown away."""
     import shutil
@@ -303,23 +322,12 @@ def _configure(database: SqliteDatabase) -> None:
     if foreign:
         shown = ", ".join(f"{kind} {one_line(name, 40)}" for kind, name in foreign[:3])
         raise damaged_error(database.path, f"holds what kl never makes: {shown}")
-    if not database.read_only:
-        _set_journal(database)
-
-
-def _set_journal(database: SqliteDatabase) -> None:
+    if database.read_only:
+        return
     mode = _journal_mode(sqlite3.sqlite_version_info, database.path.parent)
     current = database.row("PRAGMA journal_mode")
     if current and str(current[0]).upper() != mode:
         database.execute(f"PRAGMA journal_mode = {mode}")
-    if (
-        mode == "DELETE"
-    ):  # EXTRA is FULL, and the folder is synced when the journal is deleted: else a commit could come undone
+    # EXTRA is FULL, and the folder is synced when the journal is deleted: else a commit could come undone
+    if mode == "DELETE":
         database.execute("PRAGMA synchronous = EXTRA")
-
-
-def _refuse_broken(database: SqliteDatabase) -> None:
-    """After an unclean stop: is what SQLite recovered sound?"""
-    found = database.row("PRAGMA quick_check(1)")
-    if found != ("ok",):
-        raise damaged_error(database.path, f"is malformed ({one_line(str(found and found[0]), 80)})")

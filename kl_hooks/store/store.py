@@ -66,7 +66,8 @@ class Store:
         when, before = self._waited.get(database, (0.0, None))
         waited = before is not None and time.monotonic() - when < _PATIENCE
         try:
-            stack.enter_context(store_lock(self._lock(database), wait=0 if waited else self.wait, what=what))
+            path = self.state.lock if database == "kl" else self.state.graph.with_suffix(".lock")
+            stack.enter_context(store_lock(path, wait=0 if waited else self.wait, what=what))
         except StoreBusy as problem:
             if before is not None and waited:
                 raise before from None
@@ -158,7 +159,8 @@ class Store:
             if database == "kl":
                 raise
             return None
-        if db is None or self._is_of_use(database, db):
+        # what could not be brought up to date: evidence is read as it is, what is derived is not
+        if db is None or (steps_taken(db) if database == "kl" else self._is_current(database, db)):
             return db
         db.close()
         return None
@@ -206,18 +208,14 @@ class Store:
             return problem
         return None
 
-    def _is_of_use(self, database: str, db: Database) -> bool:
-        """What could not be brought up to date: evidence is read as it is, what is derived is not."""
-        return bool(steps_taken(db)) if database == "kl" else self._is_current(database, db)
-
     def _bring_up_to_date(self, database: str) -> None:
         try:
             with self.writing(database, "kl (bringing its tables up to date)"):
-                return
-        except StoreDamaged:
-            raise
-        except EnvironmentProblem:
-            return  # then what is there is read as it is
+                pass
+        except EnvironmentProblem as problem:
+            # otherwise what is there is read as it is
+            if isinstance(problem, StoreDamaged):
+                raise
 
     @property
     def _busy(self) -> int:
@@ -230,9 +228,6 @@ class Store:
         if database not in ("kl", "graph"):
             raise EnvironmentProblem(f"there is no database {database!r}.")
         return self.state.database if database == "kl" else self.state.graph
-
-    def _lock(self, database: str) -> Path:
-        return self.state.lock if database == "kl" else self.state.graph.with_suffix(".lock")
 
 
 def _seconds(text: str) -> float:
@@ -265,6 +260,7 @@ def _os_errors_as_problems(place: Path) -> Iterator[None]:
 
 _BACKUPS: Final = 2
 _TABLE: Final = r"(?ia)(?:CREATE\s+TABLE(?:\s+IF\s+NOT\s+EXISTS)?|RENAME\s+TO)\s+[\"`\[]?(\w+)"
+# `room` is the owner of the tables: the name stays, since other versions of kl read the same database
 _RECORD: Final = """CREATE TABLE IF NOT EXISTS schema_step (
     -- Which numbered step of which room's tables has been taken.
     room TEXT NOT NULL, step INTEGER NOT NULL, PRIMARY KEY (room, step))"""
@@ -277,7 +273,6 @@ def steps_taken(db: Database) -> dict[str, int]:
 
 
 def _has_all_steps(db: Database, schemas: Sequence[Schema]) -> bool:
-    """True if no step is missing."""
     have = steps_taken(db)
     return all(have.get(schema.owner, 0) >= len(schema.steps) for schema in schemas)
 
@@ -390,7 +385,7 @@ def _refuse_unrecorded(db: Database, schemas: Sequence[Schema], path: Path) -> N
         count = have.get(schema.owner, 0)
         there = (_tables_after(schema.steps) - _tables_after(schema.steps[:count])) & names
         if there:
-            raise damaged_error(path, f"holds the table {min(there)}, but not the word that kl made it (schema_step)")
+            raise damaged_error(path, f"has the table {min(there)}, but no record that kl made it (schema_step)")
 
 
 def _table_names(db: Database) -> set[str]:

@@ -1,3 +1,5 @@
-"""Upkeep: what keeps everything that is known true and small. Each policy looks at the state and the time and proposes
-Changes; `run` shows them or makes them. `health` counts what is unused, stale, contradicted, unanchored or broken.
+"""Upkeep: maintenance that keeps records, evidence and the state directory current and small.
+
+Each policy looks at the state and the time and proposes changes; `run` shows them or makes them. `health` counts which
+records are unused, stale, contradicted, unanchored or broken.
 """

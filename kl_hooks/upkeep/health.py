@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kl_hooks.clock import micros
 from kl_hooks.errors import KlError
@@ -19,7 +19,7 @@ from kl_hooks.model.lifecycle import Lifecycle
 from kl_hooks.model.manifest import Layer, Manifest
 from kl_hooks.model.record import Record
 from kl_hooks.model.symbol import RECORD_ID, split_id
-from kl_hooks.records.events import Event, list_events
+from kl_hooks.records.events import list_events
 from kl_hooks.records.liveness import stale_reasons
 from kl_hooks.records.query import RecordFilter, get_records, list_records
 from kl_hooks.records.repository import is_expired
@@ -46,8 +46,7 @@ Named = Mapping[str, Sequence[str]]
 """Record ID → the IDs of files, symbols and records in its fields."""
 
 
-@dataclass(frozen=True, slots=True)
-class Issue:
+class Issue(NamedTuple):
     """One finding about one record."""
 
     id: str
@@ -91,7 +90,7 @@ class Health:
         return {
             "schema": "kl.knowledge.health/1", "records": self.records, "healthy": self.healthy, "score": self.score,
             "counts": self.counts, "not_assessed": list(self.not_assessed),
-            "found": [{"id": one.id, "kind": one.kind, "sort": one.sort, "reason": one.reason} for one in self.found],
+            "found": [one._asdict() for one in self.found],
             "problems": [str(problem) for problem in self.problems],
         }  # fmt: skip
 
@@ -110,12 +109,14 @@ def check_health(ws: Workspace) -> Health:
     manifest, no_manifest = _manifest(ws)
     seeds, no_seeds = _outdated_seeds(ws)
     events = list_events(ws)
-    used, since = _last_used(events), min((micros(one.at) for one in events), default=0)
-    no_events = "" if used else "unused: no Event shows yet what was given to anybody"
+    # of several uses the last one counts; ISO 8601 in UTC sorts as text
+    used = {one.record: micros(one.at) for one in sorted(events, key=lambda one: one.at) if one.name in _USES}
+    since = min((micros(one.at) for one in events), default=0)
+    no_events = "" if used else "unused: no Event shows yet that a record was used"
     unreadable = list(_unreadable_files(ws))
     decisions = [one for one in records if one.kind == "decision"]
     found = [
-        *broken_records(records), *unreadable,
+        *(_issue(one, "broken", f"{one.path}: {one.broken}") for one in records if one.broken), *unreadable,
         *stale_records(records, stale_reasons(ws, records) | seeds, [one.id for one in records if is_expired(ws, one)]),
         *contradicting_decisions(
             decisions, {one.id: [i for i in map(_node, one.many("governs")) if i] for one in decisions}
@@ -137,11 +138,6 @@ def _issue(record: Record, sort: str, reason: str) -> Issue:
     return Issue(record.id, record.kind, sort, reason)
 
 
-def broken_records(records: Iterable[Record]) -> Iterator[Issue]:
-    """Yield records whose files can't be read today."""
-    return (_issue(one, "broken", f"{one.path}: {one.broken}") for one in records if one.broken)
-
-
 def stale_records(records: Iterable[Record], reasons: Mapping[str, str], expired: Iterable[str]) -> Iterator[Issue]:
     """Yield records whose subject has changed since (`reasons`), and those that expired."""
     over = set(expired)
@@ -149,14 +145,14 @@ def stale_records(records: Iterable[Record], reasons: Mapping[str, str], expired
         if one.id in reasons:
             yield _issue(one, "stale", reasons[one.id])
         elif one.id in over:
-            yield _issue(one, "stale", f"it ended on {one.text('expires')}")
+            yield _issue(one, "stale", f"expired on {one.text('expires')}")
 
 
 def long_records(records: Iterable[Record], sizes: Mapping[str, int]) -> Iterator[Issue]:
-    """Yield records that crowd others out of a package. `sizes`: ID → characters."""
+    """Yield records so long that others do not fit into a context package. `sizes`: ID → characters."""
     for one in records:
         if sizes.get(one.id, 0) > _LONGEST:
-            yield _issue(one, "over-long", f"{sizes[one.id]} characters; more than {_LONGEST} crowd others out")
+            yield _issue(one, "over-long", f"{sizes[one.id]} characters (limit: {_LONGEST})")
 
 
 def unanchored_records(records: Iterable[Record], named: Named, existing: Iterable[str]) -> Iterator[Issue]:
@@ -165,11 +161,11 @@ def unanchored_records(records: Iterable[Record], named: Named, existing: Iterab
     for one in records:
         names = named.get(one.id, ())
         if names and known.isdisjoint(names):
-            yield _issue(one, "unanchored", f"nothing that it names is there: {', '.join(names[:3])}")
+            yield _issue(one, "unanchored", f"nothing that it names exists: {', '.join(names[:3])}")
 
 
 def unused_records(records: Iterable[Record], used: Mapping[str, int], now: int, since: int = 0) -> Iterator[Issue]:
-    """Yield records that nobody used for so long. `used`: ID → when it was used last, microseconds.
+    """Yield records not used for `_UNUSED_DAYS` days. `used`: ID → when it was used last, microseconds.
 
     `since`: the time of the first Event; nothing is known of the time before.
     """
@@ -177,7 +173,7 @@ def unused_records(records: Iterable[Record], used: Mapping[str, int], now: int,
         changed = one.text("updated") or one.text("date")
         last = max(used.get(one.id, 0), micros(changed) if changed else 0, since)
         if last and Lifecycle.old(now, last, _UNUSED_DAYS):
-            yield _issue(one, "unused", f"nobody was given it for {(now - last) // 86_400_000_000} days")
+            yield _issue(one, "unused", f"not used for {(now - last) // 86_400_000_000} days")
 
 
 def contradicting_decisions(decisions: Iterable[Record], subjects: Named) -> Iterator[Issue]:
@@ -204,7 +200,9 @@ def forbidden_imports(memories: Iterable[Record], named: Named, manifest: Manife
     for one in memories:
         modules = imported_modules("\n".join((one.title, one.text("pattern"), one.body)))
         for path in (split_id(name)[1] for name in named.get(one.id, ()) if name.startswith("file:")):
-            source = _layer_of(manifest, path)
+            # the longest match wins
+            matches = [(len(p), layer) for layer in manifest.layers for p in layer.paths if path.startswith(p)]
+            source = max(matches, key=lambda one: one[0])[1] if matches else None
             for module in modules if source else ():
                 target = _layer_of_module(manifest, module)
                 if source and target and source != target and target.name not in source.may_depend_on:
@@ -217,14 +215,9 @@ def imported_modules(text: str) -> list[str]:
     return list(dict.fromkeys(one or other for one, other in _IMPORT.findall(text)))
 
 
-def _layer_of(manifest: Manifest, path: str) -> Layer | None:
-    """Return the layer of a path; the longest match wins."""
-    matches = [(len(p), layer) for layer in manifest.layers for p in layer.paths if path == p or path.startswith(p)]
-    return max(matches, key=lambda one: one[0])[1] if matches else None
-
-
 def _layer_of_module(manifest: Manifest, module: str) -> Layer | None:
     """Return the layer whose folder is named like the module or a package that it is in."""
+    # the longest part first: `shop.core.orders` is in the layer of `core/`, not in one of `shop/`
     parts = module.split(".")
     for size in range(len(parts), 0, -1):
         tail = "/".join(parts[:size])
@@ -240,7 +233,8 @@ def _unreadable_files(ws: Workspace) -> Iterator[Issue]:
         rows = db.rows("SELECT path, kind, error FROM authored WHERE id = '' ORDER BY path") if db is not None else []
     for path, kind, error in rows:
         problems = json.loads(error)
-        yield Issue(path, kind, "broken", f"{path}: {problems[0][3] if problems else 'it can not be read'}")
+        reason = problems[0][3] if problems else "it can't be read"
+        yield Issue(path, kind, "broken", f"{path}: {reason}")
 
 
 def _outdated_seeds(ws: Workspace) -> tuple[dict[str, str], str]:
@@ -305,11 +299,3 @@ def _manifest(ws: Workspace) -> tuple[Manifest | None, str]:
         return (load_manifest(ws.state.cache, MANIFEST, text), "") if text is not None else (None, "")
     except KlError as problem:
         return None, f"contradicted (memories against the layers): {problem}"
-
-
-def _last_used(events: Iterable[Event]) -> dict[str, int]:
-    used: dict[str, int] = {}
-    for one in events:
-        if one.name in _USES:
-            used[one.record] = max(used.get(one.record, 0), micros(one.at))
-    return used

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from kl_hooks.clock import micros
 from kl_hooks.errors import EnvironmentProblem
-from kl_hooks.evidence.compaction import all_runs, compact, compactable_runs
+from kl_hooks.evidence.compaction import compact, compactable_runs
 from kl_hooks.evidence.ingestion import sync_evidence
 from kl_hooks.evidence.provenance import worktree_state
 from kl_hooks.git.files import files_matching
@@ -37,7 +37,9 @@ _DECISIONS, _RUNS, _GRAPHS, _FILES, _CACHE = (
 _AGED, _IDLE = "aged memory", "idle candidates"
 _ARCHIVE: Final = "archive"
 _CANDIDATE: Final = "candidate"
+# a receipt can confirm these again; what a person added it can't
 _MINED: Final = ("receipts", "transcript")
+# every word that could be the beginning of an ID of a receipt or a run
 _HASH: Final = re.compile(r"(?<![0-9a-f])[0-9a-f]{8,64}(?![0-9a-f])")
 _IGNORE_FILE: Final = ".kl/.klignore"
 _DATABASE_FILES: Final = ("", "-journal", "-wal", "-shm")
@@ -100,12 +102,12 @@ def archive_decisions(ws: Workspace, changes: Sequence[Change], now: int) -> Non
 
 def aged_memories(ws: Workspace, numbers: Lifecycle, now: int) -> list[Change]:
     """Return the approved memories that become candidates again."""
-    return demotions(_memories(ws), _events_by_record(ws), now, numbers)
+    return demotions(*_memories_and_events(ws), now, numbers)
 
 
 def idle_candidates(ws: Workspace, numbers: Lifecycle, now: int) -> list[Change]:
     """Return the candidates to prune."""
-    return prunings(_memories(ws), _events_by_record(ws), now, numbers)
+    return prunings(*_memories_and_events(ws), now, numbers)
 
 
 def demotions(
@@ -149,15 +151,11 @@ def _too_old(
                 yield one, (now - last) // 86_400_000_000
 
 
-def _memories(ws: Workspace) -> list[Record]:
-    return list_records(ws, RecordFilter(("memory",), expired=True))
-
-
-def _events_by_record(ws: Workspace) -> dict[str, list[Event]]:
-    found: dict[str, list[Event]] = {}
+def _memories_and_events(ws: Workspace) -> tuple[list[Record], dict[str, list[Event]]]:
+    events: dict[str, list[Event]] = {}
     for one in list_events(ws):
-        found.setdefault(one.record, []).append(one)
-    return found
+        events.setdefault(one.record, []).append(one)
+    return list_records(ws, RecordFilter(("memory",), expired=True)), events
 
 
 def demote_memories(ws: Workspace, changes: Sequence[Change], now: int) -> None:
@@ -183,22 +181,18 @@ def old_runs(ws: Workspace, numbers: Lifecycle, now: int) -> list[Change]:
         named = {*worktree_state(ws.repo).trees, *(ref_trees(ws.repo) if ws.repo else ())}
     except EnvironmentProblem:
         return []
-    with ws.store.reading() as db:
-        runs = all_runs(db) if db else []
     why = f"run_rows_days: {days}; newer runs have a result of each of its tests"
+    # archived and expired records too: what they cite must stay readable
+    records = list_records(ws, RecordFilter(archived=True, expired=True))
+    cited = {word for record in records for value in record.values.values() for word in _HASH.findall(str(value))}
+    with ws.store.reading() as db:
+        runs = compactable_runs(db, now, days, named, cited) if db else []
     return [
         Change(
             "fold", one.id, _RUNS, f"{one.source} run of {one.ended[:10]}; {why}", f"{len(one.tests)} tests", "folded"
         )
-        for one in compactable_runs(runs, now, days, named, _cited(ws))
+        for one in runs
     ]
-
-
-def _cited(ws: Workspace) -> set[str]:
-    """Return every word in records that could be the beginning of an ID of a receipt or a run."""
-    # archived and expired records too: what they cite must stay readable
-    records = list_records(ws, RecordFilter(archived=True, expired=True))
-    return {word for record in records for value in record.values.values() for word in _HASH.findall(str(value))}
 
 
 def compact_runs(ws: Workspace, changes: Sequence[Change], now: int) -> None:
@@ -218,6 +212,7 @@ def orphaned_graphs(ws: Workspace, numbers: Lifecycle, now: int) -> list[Change]
     reason = f"its worktree was removed; orphaned_node_grace_period_days: {days}"
     return [
         Change("prune", f"graph/{path.name}", _GRAPHS, reason, "kept")
+        # a lock without a database too: a writer that was stopped before it made one leaves it behind
         for path in sorted([*folder.glob("*.db"), *locks])
         if path.with_suffix(".db").name not in known and numbers.old(now, path.lstat().st_mtime_ns // 1000, days)
     ]
@@ -240,6 +235,7 @@ def delete_graphs(ws: Workspace, changes: Sequence[Change], now: int) -> None:
     """Delete these databases, unless there is a worktree of that name again."""
     for one in changes:
         path = ws.state.graph.parent / Path(one.id).with_suffix(".db").name
+        # asked again: a worktree may have been added since the changes were listed
         if path.name not in _graphs_of_worktrees(ws):
             for end in _DATABASE_FILES:
                 path.with_name(path.name + end).unlink(missing_ok=True)
@@ -278,7 +274,7 @@ def delete_files(ws: Workspace, changes: Sequence[Change], now: int) -> None:
 def expired_values(ws: Workspace, numbers: Lifecycle, now: int) -> list[Change]:
     """Return one change where the cache has expired values."""
     count = ws.cache.expired(now / 1_000_000)
-    return [Change("remove", "cache", _CACHE, "their time is over", f"{count} values")] if count else []
+    return [Change("remove", "cache", _CACHE, "expired", f"{count} values")] if count else []
 
 
 def drop_expired_values(ws: Workspace, changes: Sequence[Change], now: int) -> None:
@@ -290,7 +286,7 @@ POLICIES: Final = (
     Policy(_DECISIONS, "Superseded decisions go to the archive.", superseded_decisions, archive_decisions),
     Policy(_AGED, "Memories that nothing confirmed are candidates again.", aged_memories, demote_memories),
     Policy(_IDLE, "Candidates that nobody opened are pruned.", idle_candidates, prune_candidates),
-    Policy(_RUNS, "Rows of tests of old runs are folded.", old_runs, compact_runs),
+    Policy(_RUNS, "Test rows of old runs are compacted.", old_runs, compact_runs),
     Policy(_GRAPHS, "Graphs of removed worktrees are deleted.", orphaned_graphs, delete_graphs),
     Policy(_FILES, f"Files of the state that {_IGNORE_FILE} names are deleted.", ephemeral_files, delete_files),
     Policy(_CACHE, "Expired values of the cache are dropped.", expired_values, drop_expired_values),

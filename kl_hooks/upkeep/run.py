@@ -90,15 +90,13 @@ def preview(ws: Workspace, only: Sequence[str] = ()) -> Report:
     """Return what would be changed now. Raises only where kl was not set up."""
     require_setup(ws)
     numbers, problems = load_lifecycle(ws.root, ws.state.cache)
-    now = ws.clock.now()
-    return Report(tuple(_preview_one(ws, one, numbers, now) for one in policies(ws, only)), numbers, tuple(problems))
-
-
-def _preview_one(ws: Workspace, policy: Policy, numbers: Lifecycle, now: int) -> PolicyResult:
-    try:
-        return PolicyResult(policy, tuple(policy.find_changes(ws, numbers, now)))
-    except (KlError, OSError) as problem:
-        return PolicyResult(policy, trouble=str(problem))
+    now, results = ws.clock.now(), []
+    for one in policies(ws, only):
+        try:
+            results.append(PolicyResult(one, tuple(one.find_changes(ws, numbers, now))))
+        except (KlError, OSError) as problem:
+            results.append(PolicyResult(one, trouble=str(problem)))
+    return Report(tuple(results), numbers, tuple(problems))
 
 
 def apply_policies(ws: Workspace, only: Sequence[str] = ()) -> Report:
@@ -118,6 +116,7 @@ def _apply_one(ws: Workspace, result: PolicyResult, now: int) -> PolicyResult:
     if apply is None or not result.changes:
         return result
     try:
+        # the Events first: a change must never be made without a record of it
         append_events(ws, [Event("upkeep", one.id, body=one.to_dict()) for one in result.changes])
         apply(ws, result.changes, now)
     except (KlError, OSError) as problem:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -102,14 +103,11 @@ def last_runs(ws: Workspace) -> dict[str, str]:
 
 def due_actions(actions: Sequence[Action], done: Mapping[str, str], now: int) -> list[Action]:
     """Return the actions whose time has come. A moment that can't be read, or is in the future, is none. Pure."""
-    return [one for one in actions if not 0 <= now - _moment(done.get(one.name, "")) < one.days * DAY]
-
-
-def _moment(text: str) -> int:
-    try:
-        return micros(text)
-    except (ValueError, OverflowError):
-        return -(10**18)
+    moments: dict[str, int] = {}
+    for name, text in done.items():
+        with suppress(ValueError, OverflowError):
+            moments[name] = micros(text)
+    return [one for one in actions if one.name not in moments or not 0 <= now - moments[one.name] < one.days * DAY]
 
 
 def run_maintenance(ws: Workspace, *, only_due: bool = False) -> list[ActionResult]:

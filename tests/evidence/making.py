@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from kl_hooks.clock import iso
 from kl_hooks.evidence.capture import new_run_id, open_spool, opening_record
+from kl_hooks.evidence.plugin import SCHEMA
 from kl_hooks.evidence.provenance import worktree_state
-from kl_hooks.evidence.schema import SCHEMA
 from kl_hooks.git.worktree import WorktreeState
 from kl_hooks.model.canonical import canonical
 from kl_hooks.model.receipt import EVIDENCE_CLASSES, TEST_OUTCOMES, Evidence, Receipt

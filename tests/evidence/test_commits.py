@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from kl_hooks.evidence.commits import LoggedCommit, commits_by_sha, last_head, newest_commits
+from kl_hooks.evidence.commits import CURSOR, LoggedCommit, commits_by_sha, newest_commits, read_cursor
 from kl_hooks.evidence.ingestion import sync_evidence
 from tests.store.secrets import SHAPES
 from tests.support import Checkout, checkout
@@ -92,7 +92,7 @@ def test_what_git_has_forgotten_stays(repo: Checkout) -> None:
     assert subprocess.run(["git", "cat-file", "-e", removed], cwd=repo.root, capture_output=True).returncode != 0
     with repo.workspace().store.reading() as db:
         assert db is not None
-        assert last_head(db) == removed, "the place to read on from is gone"
+        assert read_cursor(db, CURSOR) == removed, "the place to read on from is gone"
     new = repo.commit("new")
     assert shas(repo) >= {removed, new}
     assert receipts(repo) == 2

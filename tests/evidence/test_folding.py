@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kl_hooks.clock import iso
-from kl_hooks.evidence.compaction import Run, all_runs, compact, compactable_runs
+from kl_hooks.evidence.claims import DAY
+from kl_hooks.evidence.compaction import Run, all_runs, choose_compactable, compact
 from kl_hooks.evidence.ingestion import sync_evidence
 from kl_hooks.evidence.integrity import Marks, audit, read_high_water
 from kl_hooks.evidence.ledger import RETAINED
-from kl_hooks.evidence.trust import DAY
 from tests.support import NOW, Checkout, sql
 
 from .making import leave_run
@@ -39,7 +39,7 @@ def made(rows: list[tuple[str, int, str, frozenset[str], str, bool]]) -> list[Ru
 @given(RUNS, st.integers(0, 100))
 def test_what_must_stay_stays(rows: list[tuple[str, int, str, frozenset[str], str, bool]], days: int) -> None:
     runs = made(rows)
-    removed = compactable_runs(runs, NOW, days, {"T1"}, {runs[-1].id[:60]} if runs else set())
+    removed = choose_compactable(runs, NOW, days, {"T1"}, {runs[-1].id[:60]} if runs else set())
     assert not days or not any(run in removed for run in runs[:RETAINED])
     assert all(run.source in ("pytest", "junit") and "T1" not in run.trees and not run.folded for run in removed)
     assert not runs or runs[-1] not in removed or runs[-1].id[:60] != f"{len(runs) - 1:064x}"[:60]
@@ -54,7 +54,7 @@ def test_folding_what_can_be_folded_leaves_nothing_to_fold(
     rows: list[tuple[str, int, str, frozenset[str], str, bool]],
 ) -> None:
     runs = made(rows)
-    removed = {run.id for run in compactable_runs(runs, NOW, 30, set(), set())}
+    removed = {run.id for run in choose_compactable(runs, NOW, 30, set(), set())}
     after = [
         Run(
             r.seq,
@@ -69,7 +69,7 @@ def test_folding_what_can_be_folded_leaves_nothing_to_fold(
         )
         for r in runs
     ]
-    assert compactable_runs(after, NOW, 30, set(), set()) == []
+    assert choose_compactable(after, NOW, 30, set(), set()) == []
 
 
 def filled(repo: Checkout) -> list[str]:
@@ -87,7 +87,7 @@ def test_a_folded_receipt_keeps_its_id_and_the_chain_passes(repo: Checkout) -> N
     ws = repo.workspace()
     with ws.store.writing() as db, db.transaction():
         runs = all_runs(db)
-        removed = [run.id for run in compactable_runs(runs, NOW, 90, set(), set())]
+        removed = [run.id for run in choose_compactable(runs, NOW, 90, set(), set())]
         assert removed == [key for key in ids if key in removed]
         assert len(removed) == 10
         assert compact(db, removed, NOW) == 10

@@ -13,12 +13,12 @@ from kl_hooks.git.files import (
     UNREADABLE_BLOB,
     FileEntry,
     files_at,
-    list_paths,
     read_files,
     staged_files,
     worktree_files,
 )
 from kl_hooks.git.repository import Repository
+from kl_hooks.git.worktree import scan_worktree
 from tests.git.repos import commit, fingerprint, make, sh, write
 from tests.git.test_trees import STATES, conflict, inner_repositories, odd_names
 
@@ -182,4 +182,4 @@ def test_files_that_git_was_configured_not_to_look_at(repo: Repository, flag: st
 
 def test_names(repo: Repository) -> None:
     write(repo.top, {"new.py": "", "x.md": "", ".gitignore": "*.tmp.py\n", "no.tmp.py": ""})
-    assert list_paths(repo, (".py",)) == ["a.py", "d/b.py", "new.py"]
+    assert sorted(scan_worktree(repo).listing.paths((".py",))) == ["a.py", "d/b.py", "new.py"]

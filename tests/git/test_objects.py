@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kl_hooks.git.objects import TreeBuilder, object_id, tree_reader
+from kl_hooks.git.objects import TreeBuilder, _tree_reader, object_id
 from kl_hooks.git.run import GitFailed
 from tests.git.repos import CLEAN, make, opened, sh
 
@@ -57,7 +57,7 @@ def test_a_tree_that_is_there_is_changed(tmp_path: Path, before: dict, after: di
     folder = tmp_path / "r"
     repo = opened(folder) if folder.exists() else make(folder)
     before, after = consistent(before), consistent(after)
-    with tree_reader(repo) as load:
+    with _tree_reader(repo) as load:
         builder = TreeBuilder("sha1", by_git(folder, before), load)
         for path in (before.keys() - after.keys()) | {b"nowhere/at/all", b"a/\xff"} - after.keys():
             builder.drop(path)
@@ -69,7 +69,7 @@ def test_a_tree_that_is_there_is_changed(tmp_path: Path, before: dict, after: di
 def test_only_folders_that_change_are_read(tmp_path: Path) -> None:
     repo = make(tmp_path / "r", {f"{a}/{b}/f": f"{a}{b}\n" for a in "abc" for b in "xyz"})
     asked = []
-    with tree_reader(repo) as load:
+    with _tree_reader(repo) as load:
         builder = TreeBuilder(
             "sha1", sh(repo.top, "rev-parse", "HEAD^{tree}"), lambda tree: asked.append(tree) or load(tree)
         )
@@ -81,7 +81,7 @@ def test_only_folders_that_change_are_read(tmp_path: Path) -> None:
 
 def test_a_folder_that_git_lost(tmp_path: Path) -> None:
     repo = make(tmp_path / "r", {"a/f": "1\n"})
-    with tree_reader(repo) as load, pytest.raises(GitFailed, match="no tree"):
+    with _tree_reader(repo) as load, pytest.raises(GitFailed, match="no tree"):
         TreeBuilder("sha1", "1" * 40, load).put(b"a/g", b"100644", "1" * 40)
 
 

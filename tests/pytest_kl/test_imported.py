@@ -32,7 +32,7 @@ def content_of(top: Path) -> Content:
     """The content of a repository, as a run sees it at its start."""
     repo = find_repository(top)
     assert repo is not None
-    return Content.of(repo, worktree_state(repo).seen)
+    return Content.of(repo, worktree_state(repo).listing)
 
 
 def module(name: str, file: Path | str | None, loader: Any = None) -> ModuleType:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kl_hooks.model.receipt import TEST_OUTCOMES, worst_outcome
-from pytest_kl.outcome import TestState, word_of
+from pytest_kl.listener import TestState, word_of
 
 from .adversarial import SUITE, VERDICTS
 from .recorded import only, repository, run_pytest, shown
@@ -27,7 +27,7 @@ OTHERWISE = {
 def test_the_worst_of_all_reports_counts_whatever_their_order(words: list[str]) -> None:
     test = TestState()
     for word in words:
-        test.hear(word)
+        test.add(word)
     printed = [word for word in words if word]
     assert test.final()[0] == (worst_outcome(printed) if printed else "")
 
@@ -37,7 +37,7 @@ def test_only_the_last_attempt_counts_and_a_late_pass_is_flaky(attempts: list[li
     test = TestState()
     for number, words in enumerate(attempts, 1):
         for word in words:
-            test.hear(word)
+            test.add(word)
         if number < len(attempts):
             test.again()
         assert test.closed() is (number == len(attempts))
@@ -70,15 +70,15 @@ def test_what_one_report_states(given_: tuple[str, str, bool], word: str) -> Non
 def test_the_detail_is_that_of_the_report_that_counts() -> None:
     test = TestState()
     assert (test.final(), test.seconds) == (("", None), 0.0)
-    test.hear("passed", {"at": 1})
-    test.hear("failed", {"at": 2})
-    test.hear("failed", {"at": 3})
-    test.hear("skipped", {"at": 4})
+    test.add("passed", {"at": 1})
+    test.add("failed", {"at": 2})
+    test.add("failed", {"at": 3})
+    test.add("skipped", {"at": 4})
     assert test.final() == ("failed", {"at": 2})
     test.again()
     assert not test.closed()
     assert test.final() == ("", {"attempts": 2}), "what the attempt said is forgotten"
-    test.hear("failed", {"at": 5})
+    test.add("failed", {"at": 5})
     assert test.closed()
     assert test.final() == ("failed", {"at": 5, "attempts": 2})
 

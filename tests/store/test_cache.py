@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +28,7 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def cache(folder: Path) -> Iterator[Cache]:
-    with Cache(folder) as made:
+    with closing(Cache(folder)) as made:
         yield made
 
 
@@ -74,7 +74,7 @@ def test_a_lifetime_ends(cache: Cache) -> None:
 
 
 def test_it_stays_under_its_size(folder: Path) -> None:
-    with Cache(folder, size_limit=1_000_000) as cache:
+    with closing(Cache(folder, size_limit=1_000_000)) as cache:
         for number in range(60):
             cache.set(f"k{number}", os.urandom(50_000), ttl=None)
         assert cache.get("k59") is not None
@@ -105,7 +105,7 @@ def test_a_folder_that_is_a_link_is_not_used(folder: Path, tmp_path: Path) -> No
     (tmp_path / "elsewhere").mkdir()
     folder.mkdir()
     (folder / _FOLDER).symlink_to(tmp_path / "elsewhere")
-    with Cache(folder) as cache:
+    with closing(Cache(folder)) as cache:
         cache.set("k", b"v", ttl=None)
         assert cache.get("k") is None
     assert list((tmp_path / "elsewhere").iterdir()) == []
@@ -119,7 +119,7 @@ def test_a_folder_of_somebody_else_is_not_used(folder: Path) -> None:
         os.chown(theirs, 65534, 65534)
     with pytest.raises(PermissionError, match="not a folder of ours"):
         _prepare(theirs)
-    with Cache(folder) as cache:
+    with closing(Cache(folder)) as cache:
         cache.set("k", b"v", ttl=None)
         assert cache.get("k") == (None if os.geteuid() == 0 else b"v")
 
@@ -167,7 +167,8 @@ def test_a_pickled_key_is_never_opened(cache: Cache, folder: Path, tmp_path: Pat
         list(inner)
     with pytest.raises(OSError, match="refused"):
         inner.peekitem(last=False)
-    cache.clear()
+    with suppress(Exception):
+        cache._open().clear()
     assert not mark.exists()
 
 
@@ -220,7 +221,8 @@ def test_a_foreign_file_is_neither_read_nor_removed(
     poison(size=10**12)
     cache.set("newer", b"culls what is too large", ttl=None)
     poison()
-    cache.clear()
+    with suppress(Exception):
+        cache._open().clear()
     assert victim.read_bytes() == b"precious"
 
 
@@ -232,7 +234,8 @@ def test_a_folder_swapped_for_a_link_leads_nowhere(cache: Cache, folder: Path, t
     (folder / _FOLDER / "ab").symlink_to(tmp_path / "out")
     _sql(folder, "UPDATE Cache SET mode = 2, value = NULL, filename = ?", f"ab/cd/{name}")
     assert cache.get("k") is None
-    cache.clear()
+    with suppress(Exception):
+        cache._open().clear()
     assert (tmp_path / "out" / "cd" / name).read_bytes() == b"precious"
 
 
@@ -245,27 +248,27 @@ def test_a_folder_swapped_for_a_link_leads_nowhere(cache: Cache, folder: Path, t
 )  # fmt: skip
 def test_settings_of_the_database_are_not_obeyed(folder: Path, tmp_path: Path, key: str, value: Any) -> None:
     (tmp_path / "out").mkdir()
-    with Cache(folder) as cache:
+    with closing(Cache(folder)) as cache:
         cache.set("k", b"v", ttl=None)
     _sql(
         folder, "INSERT OR REPLACE INTO Settings VALUES (?, ?)", key, str(tmp_path / "out") if value == "OUT" else value
     )
-    with Cache(folder) as cache:
+    with closing(Cache(folder)) as cache:
         cache.set("k", b"w", ttl=None)
         assert cache.get("k") in (b"w", None)
     assert list((tmp_path / "out").iterdir()) == []
-    with Cache(folder) as cache:
+    with closing(Cache(folder)) as cache:
         cache.set("k", b"x", ttl=None)
         assert cache.get("k") == b"x", "one poisoned database must not switch the cache off for ever"
 
 
 def test_a_journal_that_names_a_foreign_file_is_not_played(folder: Path, tmp_path: Path) -> None:
     victim = _outside(tmp_path)
-    with Cache(folder) as cache:
+    with closing(Cache(folder)) as cache:
         cache.set("k", b"v", ttl=None)
     journal = _database(folder).with_name("cache.db-journal")
     journal.write_bytes(b"\0" * 600 + str(victim).encode() + b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7")
-    with Cache(folder) as cache:
+    with closing(Cache(folder)) as cache:
         cache.set("k", b"w", ttl=None)
         assert cache.get("k") == b"w"
     assert victim.exists()
@@ -288,13 +291,13 @@ def _views(path: Path) -> None:
 
 @pytest.mark.parametrize("harm", [_garbage, _other_tables, _views])
 def test_a_broken_one_is_begun_anew(folder: Path, harm: Callable[[Path], None]) -> None:
-    with Cache(folder) as cache:
+    with closing(Cache(folder)) as cache:
         cache.set("k", b"v", ttl=None)
     harm(_database(folder))
-    with Cache(folder) as cache:
+    with closing(Cache(folder)) as cache:
         assert cache.get("k") is None
         cache.set("k", b"w", ttl=None)
-    with Cache(folder) as cache:
+    with closing(Cache(folder)) as cache:
         assert cache.get("k") in (b"w", None)
 
 
@@ -308,24 +311,24 @@ def test_an_altered_value_and_one_moved_to_another_key_are_misses(cache: Cache, 
 
 
 def test_a_locked_one_is_a_miss_and_stays_whole(folder: Path) -> None:
-    with Cache(folder) as cache:
+    with closing(Cache(folder)) as cache:
         cache.set("k", b"v", ttl=None)
     holder = sqlite3.connect(_database(folder), isolation_level=None)
     with closing(holder):
         holder.execute("BEGIN EXCLUSIVE")
-        with Cache(folder) as cache:
+        with closing(Cache(folder)) as cache:
             started = time.monotonic()
             cache.set("k", b"w", ttl=None)
             assert cache.get("k") is None
             assert time.monotonic() - started < 10
         holder.execute("ROLLBACK")
-    with Cache(folder) as cache:
+    with closing(Cache(folder)) as cache:
         assert cache.get("k") == b"v"
 
 
 def test_a_place_that_can_not_be_made_is_a_miss(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"")
-    with Cache(tmp_path / "file" / "cache") as cache:
+    with closing(Cache(tmp_path / "file" / "cache")) as cache:
         cache.set("k", b"v", ttl=None)
         assert cache.get("k") is None
 

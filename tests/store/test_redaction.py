@@ -276,7 +276,8 @@ def test_what_hides_no_name_is_not_searched_and_loses_nothing(text: str) -> None
     """Redaction looks at assignments only where a word of theirs is at all."""
     from kl_hooks.store.redaction import _hide_assignments
 
-    assert module._assignments(text) == _hide_assignments(text)
+    low = text.lower()
+    assert any(word in low for word in module._SECRET_WORDS) or _hide_assignments(text) == text
 
 
 @given(st.text("0123456789abcdef", min_size=16, max_size=80))

@@ -16,8 +16,15 @@ from pathlib import Path
 import pytest
 
 from kl_hooks.errors import EnvironmentProblem, StoreBusy, StoreDamaged, StoreNewer
-from kl_hooks.store.files import is_local
-from kl_hooks.store.sqlite import _APPLICATION_ID, FORMAT, SqliteDatabase, _journal_mode, _wal_is_safe, open_sqlite
+from kl_hooks.store.sqlite import (
+    _APPLICATION_ID,
+    FORMAT,
+    SqliteDatabase,
+    _journal_mode,
+    _wal_is_safe,
+    is_local,
+    open_sqlite,
+)
 from kl_hooks.store.store import _refuse_unexpected, migrate, steps_taken
 
 from .contract import ONE, TWO, DatabaseContract, Opener, schema

@@ -7,9 +7,8 @@ from pathlib import Path
 
 from kl_hooks.clock import iso
 from kl_hooks.context import package_log
-from kl_hooks.evidence.claims import add_claim
+from kl_hooks.evidence.claims import DAY, add_claim
 from kl_hooks.evidence.ingestion import sync_evidence
-from kl_hooks.evidence.trust import DAY
 from tests.evidence.making import leave_run
 from tests.support import NOW, Checkout
 

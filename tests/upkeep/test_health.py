@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kl_hooks.clock import iso
-from kl_hooks.evidence.trust import DAY
+from kl_hooks.evidence.claims import DAY
 from kl_hooks.model.manifest import Layer, Manifest
 from kl_hooks.model.record import Record
 from kl_hooks.upkeep.health import (
@@ -64,7 +64,7 @@ def test_a_memory_that_asks_for_a_forbidden_import() -> None:
 def test_unanchored_is_what_names_only_items_that_were_removed() -> None:
     named = {"A": ["file:a", "file:b"], "B": ["file:b"], "C": []}
     found = list(unanchored_records([record("A"), record("B"), record("C")], named, {"file:a"}))
-    assert [(f.id, f.reason) for f in found] == [("B", "nothing that it names is there: file:b")]
+    assert [(f.id, f.reason) for f in found] == [("B", "nothing that it names exists: file:b")]
 
 
 def test_unused_long_and_stale() -> None:

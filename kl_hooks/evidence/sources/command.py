@@ -39,6 +39,7 @@ TAIL: Final = 8 * 1024
 """Characters of output stored of a command that failed."""
 LONGEST: Final = 2000
 """Characters of a command line; of a longer one the beginning and a digest of the whole are stored."""
+# those that a supervisor sends to us alone; a terminal sends the other two to the whole foreground group
 _ALWAYS: Final = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 _FROM_TERMINAL: Final = (signal.SIGINT, signal.SIGQUIT)
 
@@ -86,9 +87,7 @@ def run_command(ws: Workspace, argv: Sequence[str]) -> Ran:
     before, started = worktree_state(ws.repo), ws.clock.now()
     writer: SpoolWriter | None = None
     try:
-        writer = open_capture(
-            ws, "command", "kl run", before, run=run, started=started, selection={"args": [shown]}
-        )  # fmt: skip
+        writer = open_capture(ws, "command", "kl run", before, run=run, started=started, selection={"args": [shown]})
     except (OSError, KlError) as problem:
         trouble = f"not recorded: {problem}"
     try:
@@ -161,60 +160,24 @@ def spawn(argv: Sequence[str], environ: Mapping[str, str]) -> Ended:
 
     A stream that is a terminal is passed on as it is, so that the command sees one; any other is copied through.
     """
-    with _open_pipes() as pipes, _forwarded() as children:
-        child = subprocess.Popen(argv, env=environ, stdout=pipes.get(1), stderr=pipes.get(2))
+    out, err = _is_copied(sys.stdout, 1), _is_copied(sys.stderr, 2)
+    # where both are one file (`2>&1`), one pipe keeps the order of what is written
+    other = subprocess.STDOUT if out and err and os.path.sameopenfile(1, 2) else subprocess.PIPE
+    with _forwarded() as children:
+        child = subprocess.Popen(
+            argv, env=environ, stdout=subprocess.PIPE if out else None, stderr=other if err else None
+        )
         children.append(child)
+        pipes = [(pipe, target) for pipe, target in ((child.stdout, 1), (child.stderr, 2)) if pipe]
+        # copies: `copy_through` closes what it reads from, and Popen would close the same number once more
+        routes = {os.dup(pipe.fileno()): target for pipe, target in pipes}
+        for pipe, _ in pipes:
+            pipe.close()
         last: deque[bytes] = deque()
-        cut = copy_through(pipes.routes(), last, TAIL_BYTES)
+        cut = copy_through(routes, last, TAIL_BYTES)
         code = child.wait()
     tail = b"".join(last)
     return Ended(code, tail[-TAIL_BYTES:], cut or len(tail) > TAIL_BYTES, child.pid)
-
-
-class _Pipes:
-    """Our ends of the pipes and the command's, by the descriptor (1, 2) that they replace."""
-
-    def __init__(self) -> None:
-        self._ours: dict[int, int] = {}
-        self._theirs: dict[int, int] = {}
-
-    def add(self, target: int) -> None:
-        source, sink = os.pipe()
-        self._ours[source], self._theirs[target] = target, sink
-
-    def share(self, target: int, other: int) -> None:
-        """Both are one file (`2>&1`): one pipe keeps the order of what is written."""
-        self._theirs[target] = self._theirs[other]
-
-    def get(self, target: int) -> int | None:
-        return self._theirs.get(target)
-
-    def routes(self) -> dict[int, int]:
-        """Source → target. The command's ends are closed here, so that we notice when it has closed them too."""
-        routes, self._ours = self._ours, {}
-        self.close()
-        return routes
-
-    def close(self) -> None:
-        for handle in {*self._ours, *self._theirs.values()}:
-            os.close(handle)
-        self._ours, self._theirs = {}, {}
-
-
-@contextmanager
-def _open_pipes() -> Iterator[_Pipes]:
-    pipes = _Pipes()
-    try:
-        out, err = _is_copied(sys.stdout, 1), _is_copied(sys.stderr, 2)
-        if out:
-            pipes.add(1)
-        if out and err and os.path.sameopenfile(1, 2):
-            pipes.share(2, 1)
-        elif err:
-            pipes.add(2)
-        yield pipes
-    finally:
-        pipes.close()
 
 
 def _is_copied(stream: object, handle: int) -> bool:

@@ -6,6 +6,7 @@ A JUnit file does not name the tree it ran on: without `--tree` it never counts 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
@@ -30,18 +31,12 @@ def read_junit(file: FileOfEvidence) -> list[Receipt]:
     return [
         Receipt(
             run=digest("junit/1", [file.name, file.tree, file.content.decode("utf-8", "replace")])[:32],
-            source="junit",
-            observer="junit",
-            producer=file.producer,
-            evidence=evidence,
-            started=file.now,
-            ended=file.now,
-            tree=file.tree,
-            tree_end=file.tree,
+            source="junit", observer="junit", producer=file.producer, evidence=evidence,
+            started=file.now, ended=file.now, tree=file.tree, tree_end=file.tree,
             selection={"args": [], "collected": len(evidence), "deselected": 0, "ran": len(evidence)},
             result=_result(evidence),
         )
-    ]
+    ]  # fmt: skip
 
 
 def _parse(content: bytes, name: str) -> Element:
@@ -49,6 +44,7 @@ def _parse(content: bytes, name: str) -> Element:
 
     if len(content) > LARGEST:
         raise UsageProblem(f"larger than {LARGEST >> 20} MiB.", place=name, hint="Split it, or import single suites.")
+    # entities that name each other grow without bound when they are expanded ("billion laughs")
     if _DOCTYPE.search(content):
         raise UsageProblem("has a DOCTYPE, which a test report does not need; refused.", place=name)
     try:
@@ -61,15 +57,13 @@ def _parse(content: bytes, name: str) -> Element:
 
 
 def _result(evidence: tuple[Evidence, ...]) -> dict[str, object]:
-    counts: dict[str, int] = {}
-    for one in evidence:
-        counts[one.outcome] = counts.get(one.outcome, 0) + 1
-    bad = counts.get("failed", 0) + counts.get("error", 0)
-    verdict = "failed" if bad else "passed" if counts.get("passed") else "inconclusive"
+    counts = Counter(one.outcome for one in evidence)
+    bad = counts["failed"] + counts["error"]
+    verdict = "failed" if bad else "passed" if counts["passed"] else "inconclusive"
     reasons = ["nothing passed"] if verdict == "inconclusive" else []
     return {
         "exit": 1 if bad else 0, "complete": True, "how": "finished",
-        "verdict": verdict, "reasons": reasons, "counts": counts,
+        "verdict": verdict, "reasons": reasons, "counts": dict(counts),
     }  # fmt: skip
 
 
@@ -97,22 +91,18 @@ def _case(case: Element) -> Evidence:
         if found and worst_outcome([outcome, found]) != outcome:
             outcome, message = found, child.get("message") or ""
     detail = {"message": redact(one_line(message, 300))} if message else {}
-    return Evidence(
-        "TestResult", make_id("test", redact(_nodeid(case))), outcome, _micros(case.get("time")), None, detail
-    )
+    try:
+        micros = max(0, int(float(case.get("time") or 0) * 1_000_000))
+    except (ValueError, OverflowError):
+        micros = 0
+    return Evidence("TestResult", make_id("test", redact(_nodeid(case))), outcome, micros, None, detail)
 
 
 def _outcome_of(child: Element) -> str | None:
     if child.tag == "skipped":
+        # pytest marks an expected failure so (`type="pytest.xfail"`)
         return "xfailed" if "xfail" in (child.get("type") or "") else "skipped"
     return {"failure": "failed", "error": "error"}.get(child.tag)
-
-
-def _micros(seconds: str | None) -> int:
-    try:
-        return max(0, int(float(seconds or 0) * 1_000_000))
-    except (ValueError, OverflowError):
-        return 0
 
 
 def _nodeid(case: Element) -> str:

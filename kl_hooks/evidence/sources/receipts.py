@@ -22,6 +22,7 @@ LONGEST: Final = 64 * 1024 * 1024
 def to_lines(receipts: Iterable[Receipt]) -> Iterator[str]:
     """One line a receipt, sorted keys, no newline at its end."""
     for receipt in receipts:
+        # one line a receipt in one spelling: two exports of one store can be compared byte by byte
         yield json.dumps(receipt.to_dict(), sort_keys=True, separators=(",", ":"))
 
 

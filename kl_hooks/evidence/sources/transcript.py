@@ -136,7 +136,7 @@ def _line(reading: _Reading, line: bytes) -> None:
 
 
 def _take(reading: _Reading, body: Mapping[str, Any], at: str) -> bool:
-    """Takes what a message holds; False for one that holds nothing we know."""
+    """Add the texts, calls and results of a message; False where it has none that we know."""
     kind, role = body.get("type"), body.get("role")
     if kind == "function_call":
         _call(reading, body.get("call_id"), body.get("name"), body.get("arguments"), at)
