@@ -118,7 +118,7 @@ def kl_sources() -> list[Source]:
 def kl_retrievers() -> list[Retriever]:
     from kl_hooks.evidence.search import find_commits, find_tests
 
-    return [Retriever("commits", 100, find_commits), Retriever("evidence", 100, find_tests)]
+    return [Retriever("commits", 100, find_commits, rows=4), Retriever("evidence", 100, find_tests)]
 
 
 @hookimpl

@@ -139,11 +139,10 @@ def _search(ws: Workspace, words: Sequence[str], limit: int, kinds: Sequence[str
 
 def _commit_candidate(commit: LoggedCommit) -> Candidate:
     files = name_list(commit.files, 6)
-    start = f"commit {commit.sha[:12]} on {commit.at[:10]}"
-    lines = [f"{start}: {commit.subject}", one_line(commit.body, 300), f"touched {files}" if files else ""]
+    line = f"{commit.at[:10]}: {one_line(commit.subject, 100)}"
     return Candidate(
         id=f"commit:{commit.sha}", kind="commit", title=commit.subject,
-        text="\n".join(line for line in lines if line), summary=f"{start}: {one_line(commit.subject, 100)}",
+        text=f"{line}\ntouched {files}" if files else line, summary=line,
         authority="human", reasons=("a past commit with words of the task",),
     )  # fmt: skip
 
