@@ -101,19 +101,23 @@ def symbol_candidate(symbol: Symbol, reason: str) -> Candidate:
 
 
 def _traced(db: Database, task: Task, lists: Mapping[str, Sequence[Candidate]]) -> Iterator[Candidate]:
-    """Yield the symbols of the frames of a traceback, source before tests, the innermost first; then called ones."""
+    """Yield the symbols of the frames of a traceback, the innermost first; then what the failing test calls; then it.
+
+    The fault is seldom in the test: source comes first.
+    """
     inside = [one for path, line in task.signals.frames for one in _symbol_at(db, path, line)]
-    for in_tests in (False, True):
-        for one in reversed(inside):
-            if is_test_path(one.path) == in_tests:
-                yield symbol_candidate(one, _FRAME_REASON)
+    in_tests = [one for one in reversed(inside) if is_test_path(one.path)]
+    for one in reversed(inside):
+        if not is_test_path(one.path):
+            yield symbol_candidate(one, _FRAME_REASON)
     tests = [f"test:{name.partition('[')[0]}" for name in task.signals.tests]
-    called = _targets(db, [link.target for some in links.of_many(db, tests, incoming=False).values() for link in some])
-    called |= _targets(db, [one.id for one in inside if is_test_path(one.path)])
+    functions = {link.target for some in links.of_many(db, tests, incoming=False).values() for link in some}
+    called = _targets(db, sorted(functions | {one.id for one in in_tests}))
     ranked = [row for rows in lists.values() for row in rows if row.kind == "symbol" and row.id in called]
-    for row in ranked[:_CALLED]:
-        if not is_test_path(row.path):
-            yield replace(row, score=0, parts=(), reasons=(*row.reasons, "called by the failing test"))
+    for row in [row for row in ranked if not is_test_path(row.path)][:_CALLED]:
+        yield replace(row, score=0, parts=(), reasons=(*row.reasons, "called by the failing test"))
+    for one in in_tests:
+        yield symbol_candidate(one, _FRAME_REASON)
 
 
 def _targets(db: Database, functions: Sequence[str]) -> set[str]:

@@ -13,7 +13,7 @@ from kl_hooks.evidence.ledger import Entry, entries_of_tree, recent
 from kl_hooks.evidence.provenance import worktree_state
 from kl_hooks.evidence.trust import observation
 from kl_hooks.index.index import Document, Hit, owners, replace_many, search
-from kl_hooks.model.claim import Claim, tier, tier_words
+from kl_hooks.model.claim import OLDER_TREE, Claim, tier, tier_words
 from kl_hooks.model.package import Candidate
 from kl_hooks.model.receipt import REFUTES, Evidence
 from kl_hooks.model.text import name_list, one_line
@@ -113,7 +113,7 @@ def find_tests(ws: Workspace, task: Task, limit: int) -> list[Candidate]:
         entries = {entry.seq: entry for entry in some}
         newest = [entries[seq] for seq in sorted(entries, reverse=True)]
         claims = {claim.about: claim for claim in current_claims(ws, db, newest, trees, set(subjects))}
-    made = (_test_candidate(subject, newest, claims.get(subject)) for subject in subjects)
+    made = (_test_candidate(subject, newest, claims.get(subject), trees) for subject in subjects)
     return [candidate for candidate in made if candidate]
 
 
@@ -147,7 +147,9 @@ def _commit_candidate(commit: LoggedCommit) -> Candidate:
     )  # fmt: skip
 
 
-def _test_candidate(subject: str, entries: Sequence[Entry], claim: Claim | None) -> Candidate | None:
+def _test_candidate(
+    subject: str, entries: Sequence[Entry], claim: Claim | None, trees: Sequence[str]
+) -> Candidate | None:
     """The newest observation of a test: its outcome, where, and what supports it."""
     seen = ((e, one) for e in entries for one in e.receipt.evidence if one.subject == subject)
     entry, evidence = next(seen, (None, None))
@@ -162,7 +164,9 @@ def _test_candidate(subject: str, entries: Sequence[Entry], claim: Claim | None)
     else:
         outcome = f"{evidence.outcome}; run {entry.receipt.run[:8]} of {entry.receipt.ended[:10]}"
         more = one_line(str(evidence.detail.get("message") or ""), 300)
-        level, freshness = tier([observation(entry.receipt, evidence, entry.origin)]), "not assessed"
+        level = tier([observation(entry.receipt, evidence, entry.origin)])
+        is_here = {entry.receipt.tree, entry.receipt.tree_all} & set(trees)
+        freshness = "current" if is_here else OLDER_TREE
     nodeid, failed = subject.removeprefix("test:"), evidence.outcome in REFUTES
     return Candidate(
         id=subject, kind="failing test" if failed else "evidence", title=nodeid,

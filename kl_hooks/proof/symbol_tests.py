@@ -31,7 +31,7 @@ class TestResults(NamedTuple):
     failed: tuple[str, ...]
     """IDs of the tests that failed last."""
     current: bool
-    """Whether all of them were seen on the content as it is now."""
+    """Whether those that failed (of none: those that passed) were seen on the content as it is now."""
     tier: str
     """Of the least proven of those that passed; empty where none did."""
 
@@ -75,7 +75,7 @@ def results(ws: Workspace, tests: Mapping[str, set[str]]) -> dict[str, TestResul
         passed = [case for case in cases if case in claims and last[case] not in REFUTES]
         if failed or passed:
             least = min((claims[case].tier for case in passed), default=None)
-            current = all(case in here for case in (*failed, *passed))
+            current = all(case in here for case in failed or passed)
             found[name] = TestResults(len(passed), failed, current, least.word if least is not None else "")
     return found
 

@@ -207,3 +207,19 @@ def test_tests_are_noted_at_the_code_they_use_and_are_items_where_they_fail(repo
     failing = kl(repo, "round_total halves").stdout
     assert failing.index("## failing test") < failing.index("## code") and "assert 3 == 4" in failing
     assert "round_total:4 (1 of 1 test that uses it failed)" in failing
+
+
+def test_a_pasted_failure_brings_the_code_that_the_test_calls_before_the_test(repo: Path) -> None:
+    test = repo / "tests" / "test_cart.py"
+    test.parent.mkdir()
+    test.write_text("from shop.price import Cart\n\n\ndef test_sum():\n    assert Cart().checkout() == 4\n")
+    pasted = (
+        ">       assert Cart().checkout() == 4\nE       assert 3 == 4\n\ntests/test_cart.py:5: AssertionError\n"
+        "FAILED tests/test_cart.py::test_sum - assert 3 == 4"
+    )
+    lines = [line for line in kl(repo, pasted).stdout.splitlines() if line.startswith("- ")]
+    assert lines[:2] == ["- src/shop/price.py", "- tests/test_cart.py"]
+    raised = 'Traceback:\n  File "/ci/build/src/shop/mail.py", line 2, in send_mail\nValueError: bad'
+    explained = kl(repo, raised, "--explain").stdout
+    assert "\n- src/shop/mail.py\n  send_mail:1" in explained
+    assert "a frame of the traceback in the task" in explained
