@@ -35,6 +35,7 @@ def test_the_three_texts_state_the_same() -> None:
     ours = read_manifest("architecture.yaml", drift_rules.manifest(rules).encode())
     assert {layer.name: list(layer.may_depend_on) for layer in ours.layers} == rules
     assert [layer.paths for layer in ours.layers] == [("shop/core/",), ("shop/web/",)]
+    assert ours.unassigned_imports == "ignore", "allow_indirect_imports: the others follow none"
 
     theirs = configparser.ConfigParser()
     theirs.read_string(drift_rules.importlinter(rules, ["shop"]))
