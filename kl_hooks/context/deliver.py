@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from kl_hooks.clock import iso, micros
 from kl_hooks.context import package_log
 from kl_hooks.context.build import build
+from kl_hooks.context.signals import read_signals
 from kl_hooks.errors import KlError, UsageProblem
 from kl_hooks.model.canonical import digest, replace_surrogates
 from kl_hooks.model.claim import tier_words
@@ -55,7 +56,8 @@ def deliver(ws: Workspace, request: Request) -> Delivered:
     about = envelope(request.task, request.budget, request.style, request.trace_id, now)
     made = Delivered(document(package, about), package.text)
     took = round((time.perf_counter() - began) * 1000)
-    remark = package_log.append_event(ws.state, _event(request, made, took)) or _record_injections(ws, package)
+    failed = [why for event in _events(request, made, took) if (why := package_log.append_event(ws.state, event))]
+    remark = failed[0] if failed else _record_injections(ws, package)
     # The cache may hold what the caller may see; the task goes in redacted, because it may quote a secret.
     entry = {"document": {**made.document, "task": redact(request.task)}, "text": made.text}
     ws.cache.set(_key(package.id), json.dumps(entry).encode(), ttl=TTL_SECONDS)
@@ -78,7 +80,23 @@ def _key(package_id: str) -> str:
     return f"package/{package_id}"
 
 
-def _event(request: Request, made: Delivered, took: int) -> dict[str, Any]:
+def _events(request: Request, made: Delivered, took: int) -> list[dict[str, Any]]:
+    """Return what was asked, whether something was found (A64), and the assembly (A63)."""
+    shown, signals = made.document, read_signals(request.task)
+    known = {key: shown[key] for key in ("package_id", "created_at")}
+    counts = {"retrieved": len(shown["items"]) + len(shown["omitted"]), "included": len(shown["items"])}
+    lookup = {
+        "event": "knowledge_lookup", **known, "weight": request.weight, "symbols": list(signals.symbols),
+        "keywords": list(signals.keywords), "failure_patterns": list(signals.failures),
+        "query_count": len({*signals.symbols, *signals.keywords, *signals.failures}),
+    }  # fmt: skip
+    found = (
+        {"event": "knowledge_hit", **known, **counts} if counts["included"] else {"event": "knowledge_miss", **known}
+    )
+    return [lookup, found, _assembly(request, made, took)]
+
+
+def _assembly(request: Request, made: Delivered, took: int) -> dict[str, Any]:
     shown = made.document
     whole = len(request.task) <= RECORDED_TASK
     return {

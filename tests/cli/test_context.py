@@ -223,3 +223,65 @@ def test_a_pasted_failure_brings_the_code_that_the_test_calls_before_the_test(re
     explained = kl(repo, raised, "--explain").stdout
     assert "\n- src/shop/mail.py\n  send_mail:1" in explained
     assert "a frame of the traceback in the task" in explained
+
+
+def decided(repo: Path, title: str) -> str:
+    """An accepted decision about totals; its ID."""
+    texts = ("--context", "Totals differ.", "--decision", f"{title}.", "--format", "json")
+    made: str = json.loads(kl(repo, "new", title, *texts, command=("decision",)).stdout)["id"]
+    kl(repo, "accept", made, command=("decision",))
+    return made
+
+
+@pytest.mark.requirement("A4", "A5")
+def test_the_weight_decides_how_much_is_retrieved(repo: Path) -> None:
+    weights = {one: kl(repo, "send_mail", "--weight", one).stdout for one in ("none", "low", "default", "high")}
+    assert "Nothing was searched: the weight is none." in weights["none"] and "## code" not in weights["none"]
+    assert "send_mail:1" in weights["low"] and "send_mail:1" in weights["default"]
+    (repo / "src/shop/post.py").write_text(
+        "from shop.mail import send_mail\n\n\ndef deliver_all():\n    send_mail('a')\n"
+    )
+    assert "deliver_all:4" in kl(repo, "send_mail", "--weight", "high").stdout
+    explained = kl(repo, "send_mail", "--weight", "high", "--explain").stdout
+    assert "one link from a symbol near the task" in explained
+    assert "one link from" not in kl(repo, "send_mail", "--explain").stdout
+
+
+@pytest.mark.requirement("A16", "A18", "A19", "E7")
+def test_profiles_order_records_by_proof_and_a_large_record_hides_none(repo: Path) -> None:
+    large = decided(repo, "Round totals half even " + "and write why " * 40)
+    small = decided(repo, "Round checkout totals half up")
+    shown = json.loads(
+        kl(repo, "round totals", "--profile", "tier-first", "--format", "json", "--budget", "2000").stdout
+    )
+    items = {one["id"]: one for one in shown["items"]}
+    assert items[small]["form"] == "full" and items[large]["form"] == "summary"
+    assert items[large]["tier"] == "inferred" and large in items[large]["id"]
+    again = json.loads(
+        kl(repo, "round totals", "--profile", "tier-first", "--format", "json", "--budget", "2000").stdout
+    )
+    assert [one["id"] for one in again["items"]] == [one["id"] for one in shown["items"]]
+
+
+@pytest.mark.requirement("E2", "E4")
+def test_pins_are_in_and_the_scope_bounds_code(repo: Path) -> None:
+    decision = decided(repo, "Zebras are striped")
+    out = kl(repo, "round_total", "--pin", decision, "--pin", "src/shop/mail.py").stdout
+    assert f"] {decision}  " in out and "\n- src/shop/mail.py\n" in out and "round_total:4" in out
+    assert decision not in kl(repo, "round_total").stdout
+    narrow = kl(repo, "round_total send_mail", "--scope", "src/shop/mail.py").stdout
+    assert "send_mail:1" in narrow and "round_total:4" not in narrow
+    wrong = kl(repo, "x", "--pin", "ADR-9999", code=2).stderr
+    assert "--pin: 'ADR-9999' is no record, symbol or source file here." in wrong
+    few = json.loads(kl(repo, "round total send mail cart", "--max-sources", "1", "--format", "json").stdout)
+    assert len([one for one in few["items"] if one["kind"] != "symbol"]) == 1
+
+
+@pytest.mark.requirement("A17", "E12")
+def test_a_source_that_fails_is_named_and_the_others_answer(repo: Path) -> None:
+    kl(repo, "round_total")
+    (database,) = (repo / ".git" / "kl").glob("kl.db")
+    database.write_bytes(b"no database" * 1000)
+    ran = kl(repo, "round_total")
+    assert "round_total:4" in ran.stdout and "\nNot searched: " in ran.stdout
+    assert "failed" in ran.stderr

@@ -98,11 +98,16 @@ def test_an_unknown_package_is_a_usage_error(root: Path) -> None:
         find_package(opened(root), "cp-123456789abc")
 
 
-@pytest.mark.requirement("A63")
+@pytest.mark.requirement("A63", "A64")
 def test_the_event_states_what_was_given(root: Path) -> None:
     ws = opened(root, "total", "x")
     made = deliver(ws, Request("total", "6000"))
-    (event,) = package_log.events_newest_first(ws.state)
+    event, hit, lookup = package_log.events_newest_first(ws.state)
+    assert (lookup["event"], lookup["keywords"], lookup["query_count"]) == ("knowledge_lookup", ["total"], 1)
+    assert (lookup["symbols"], lookup["failure_patterns"], lookup["weight"]) == ([], [], "default")
+    assert (hit["event"], hit["retrieved"], hit["included"]) == ("knowledge_hit", 1, 1)
+    deliver(ws, Request("zebra", "6000"))
+    assert [one["event"] for one in package_log.events_newest_first(ws.state)][1] == "knowledge_miss"
     assert event["event"] == "context_assembly"
     assert (event["task"], event["budget"], event["style"]) == ("total", "6000", "text")
     assert event["package_id"] == made.document["package_id"]
