@@ -119,6 +119,7 @@ def _tier(candidate: Candidate) -> int:
 def _score(places: Mapping[str, tuple[int, int, Candidate]], profile: Profile) -> Ranked:
     candidate = merge([c for _, _, c in places.values()])
     parts = {name: value for name, (_, value, _) in places.items()}
+    # a share of the score, not a constant: proof of what hardly matches must not lift it over what does
     bonus = sum(parts.values()) * (profile.tier_bonus.get(candidate.tier, 0) if candidate.tier else 0) // 100
     if bonus:
         parts["tier"] = bonus

@@ -109,11 +109,13 @@ def code_of(lists: Mapping[str, Sequence[Candidate]]) -> Code:
     A list whose candidates have scores is a ranking (`code`); what other lists hold is what the task names, and comes
     before it. Files far below the best one are omitted, and their symbols with them.
     """
+    # a pin or a frame names code; words only suggest it
     named = {name: rows for name, rows in lists.items() if not any(row.score for row in rows)}
     symbols: dict[tuple[str, str], Ranked] = {}
     files: dict[str, Ranked] = {}
     for name in [*sorted(named), *sorted(lists.keys() - named.keys())]:
         rows = [row for row in lists[name] if row.kind in CODE and row.path]
+        # scores compare within one list only (each signal is divided by its maximum)
         best = max((row.score for row in rows if row.kind == "file"), default=0)
         for rank, row in enumerate(rows, 1):
             one = Ranked(row, row.score, dict(row.parts) or {name: 0}, rank)

@@ -301,6 +301,7 @@ def _in_brackets(candidate: Candidate) -> str:
 
 def _packed(symbols: Sequence[Chosen], indent: str) -> list[str]:
     """Return the names that have no text, several to a line."""
+    # textwrap breaks at any space but this one: a name with a space in it (another language's) remains one
     names = [_name(one).replace(" ", "\N{NO-BREAK SPACE}") for one in symbols if one.form == "name"]
     lines = textwrap.wrap(
         "  ".join(names), _WIDTH, initial_indent=indent, subsequent_indent=indent, break_long_words=False,
@@ -358,6 +359,7 @@ class Fitted:
 
 def grouped(code: Sequence[Chosen]) -> Iterator[tuple[Chosen, list[Chosen]]]:
     """Yield each file with its symbols."""
+    # by path, not by position: symbols of a file may be chosen after those of the next one
     inside: dict[str, list[Chosen]] = {one.ranked.candidate.path: [] for one in code}
     for one in code:
         if one.ranked.candidate.kind != "file":
@@ -448,6 +450,7 @@ class _Filling:
         first = sorted(ranked, key=lambda one: not one.candidate.pinned)  # stable: both parts keep their ranking
         there_is_code = bool(code.files or code.symbols)
         if there_is_code:
+            # what is pinned was asked for by its ID, so it may take the whole budget
             limit = total * _BEFORE_CODE // 100
             rest = [one for one in first if not self._add(one, total if one.candidate.pinned else limit)]
             self._add_code(code)
@@ -464,6 +467,7 @@ class _Filling:
 
     def _size(self, more: str = "", without: str = "") -> int:
         """Return the size of what is written with `more` in place of the block of the file `without`."""
+        # joined anew each time: an estimator counts whole texts, and a page is some kB of at most 60 files
         blocks = "".join(block for path, block in self.blocks.items() if path != without)
         return estimator_of(self.frame.budget).count(f"{self.written}{blocks}{more}")
 
@@ -484,6 +488,7 @@ class _Filling:
 
     def _add_code(self, code: Code) -> None:
         characters = budget_characters(self.frame.budget)
+        # paid for before anything is under it, and given back where nothing fits
         self.written += self.style.heading("code")
         paths = max(1, characters // _CHARACTERS_PER_FILE)
         for one in code.files[:paths]:

@@ -56,7 +56,7 @@ def add_related(ws: Workspace, request: Request, task: Task, found: Gathered, cl
                 lists = _described(ws, db, lists, clean)
             elif request.pins:
                 lists["pins"] = tuple(_pinned(ws, None, request.pins))
-    except UsageProblem:
+    except UsageProblem:  # a pin that names nothing is a usage error; a graph that can't be read only lowers coverage
         raise
     except (KlError, OSError) as problem:
         coverage["related code"] = f"failed: {one_line(str(problem), 160)}"
@@ -143,6 +143,7 @@ def _symbol_at(db: Database, path: str, line: int) -> list[Symbol]:
 
 def _neighbors(db: Database, lists: Mapping[str, Sequence[Candidate]]) -> Iterator[Candidate]:
     """Yield at most 15 symbols one link away from the nearest ones (A5)."""
+    # incoming first: who uses a symbol is what its own text does not show
     seeds = [one.candidate.id for one in code_of(lists).symbols[:_SEEDS]]
     ids: dict[str, None] = {}
     for incoming in (True, False):
@@ -162,6 +163,7 @@ def _described(
     symbols = [one.candidate for one in code.symbols[:_WITH_TESTS]]
     files = [one.candidate for one in code.files[: _WITH_TESTS // 2] if not is_test_path(one.candidate.path)]
     known = symbols_by_id(db, [one.id for one in symbols])
+    # no class: its body is mostly methods that are listed anyway, and 40 lines of it end in a docstring
     callables = [one.id for one in symbols if one.id in known and split_id(one.id)[0] in ("function", "method")]
     bodies = {one: clean(_body(ws, known[one])) for one in callables[:_WITH_BODY]}
     tests = tests_calling(db, [one.id for one in symbols if not is_test_path(one.path)])
@@ -187,6 +189,7 @@ def _body(ws: Workspace, symbol: Symbol) -> str:
         lines = (ws.root / symbol.path).read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
         return ""
+    # a file that was edited since the graph was read has other lines here; the next package has the right ones
     body = lines[symbol.line - 1 : symbol.end_line]
     return "\n".join([*body[:_BODY_LINES], *(["…"] if len(body) > _BODY_LINES else [])])
 

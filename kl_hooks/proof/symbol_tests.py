@@ -47,6 +47,7 @@ class TestResults(NamedTuple):
 
 def tests_calling(db: Database, ids: Sequence[str]) -> dict[str, set[str]]:
     """Return, for each symbol, the IDs of the tests that call it, or that call the function or fixture that does."""
+    # two looks into the links for all IDs together: each look unpacks the blocks of whole files
     uses = links.of_many(db, ids, incoming=True)
     users = {one: {link.source for link in uses.get(one, ()) if link.relation in _USES} for one in ids}
     starts = links.of_many(db, sorted(set().union(*users.values())), incoming=True, relation="calls")

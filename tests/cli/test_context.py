@@ -247,7 +247,7 @@ def test_the_weight_decides_how_much_is_retrieved(repo: Path) -> None:
     assert "one link from" not in kl(repo, "send_mail", "--explain").stdout
 
 
-@pytest.mark.requirement("A16", "A18", "A19", "E7")
+@pytest.mark.requirement("A18", "A19", "E7")
 def test_profiles_order_records_by_proof_and_a_large_record_hides_none(repo: Path) -> None:
     large = decided(repo, "Round totals half even " + "and write why " * 40)
     small = decided(repo, "Round checkout totals half up")
