@@ -450,7 +450,7 @@ class _Filling:
         first = sorted(ranked, key=lambda one: not one.candidate.pinned)  # stable: both parts keep their ranking
         there_is_code = bool(code.files or code.symbols)
         if there_is_code:
-            # what is pinned was asked for by its ID, so it may take the whole budget
+            # what is pinned was asked for by its ID: it may fill the whole budget
             limit = total * _BEFORE_CODE // 100
             rest = [one for one in first if not self._add(one, total if one.candidate.pinned else limit)]
             self._add_code(code)
