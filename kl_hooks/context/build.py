@@ -27,6 +27,7 @@ from kl_hooks.context.page import (
 )
 from kl_hooks.context.signals import read_signals
 from kl_hooks.errors import UsageProblem
+from kl_hooks.hookspecs import Retriever
 from kl_hooks.model.canonical import digest
 from kl_hooks.model.claim import Tier
 from kl_hooks.model.package import Item, Omission, Package, Request, Signals, Task
@@ -44,6 +45,7 @@ def build(ws: Workspace, request: Request) -> Package:
     `coverage`. Raises UsageProblem for a task without text, a wrong budget or a pin that names nothing,
     EnvironmentProblem where kl has not been set up.
     """
+    from kl_hooks.context.ranking import ROWS, find_code
     from kl_hooks.context.related import add_related
     from kl_hooks.git.worktree import tree_of_revision
     from kl_hooks.store.redaction import redact
@@ -55,6 +57,8 @@ def build(ws: Workspace, request: Request) -> Package:
     require_setup(ws)
     task = Task(request.task, read_signals(request.task))
     retrievers, failed = all_retrievers(ws.plugins)
+    # no hook: code is ranked in this package, and a hook's own module would be one more that every package runs
+    retrievers = sorted([*retrievers, Retriever("code", 100, find_code, ROWS)], key=lambda one: one.name)
     if request.weight == "none":
         retrievers, failed = [], {}
     elif task.signals == Signals():  # no words to search by: only what applies to every task

@@ -1,8 +1,8 @@
-"""Hooks of `context`: the code that fits a task, and the retention of its log."""
+"""Hooks of `context`: the retention of its log."""
 
 from __future__ import annotations
 
-from kl_hooks.hookspecs import Policy, Retriever, hookimpl
+from kl_hooks.hookspecs import Policy, hookimpl
 
 
 @hookimpl
@@ -11,11 +11,3 @@ def kl_policies() -> list[Policy]:
     from kl_hooks.context.package_log import POLICY
 
     return [POLICY]
-
-
-@hookimpl
-def kl_retrievers() -> list[Retriever]:
-    """`code`: files and symbols, ranked together."""
-    from kl_hooks.context.ranking import ROWS, find_code
-
-    return [Retriever("code", 100, find_code, rows=ROWS)]

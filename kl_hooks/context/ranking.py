@@ -18,15 +18,26 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, TypeVar
 from kl_hooks.errors import EnvironmentProblem
 from kl_hooks.graph import links
 from kl_hooks.index.history import StoredHistory
-from kl_hooks.index.postings import FIELD_SHIFT, FREQUENCY, OTHER, POSITIONED, SOURCE, StoredPostings, corpus_of
-from kl_hooks.index.terms import WEIGHTS, Field, path_terms, read_query, text_terms
+from kl_hooks.index.postings import (
+    FIELD_SHIFT,
+    FREQUENCY,
+    OTHER,
+    POSITIONED,
+    SOURCE,
+    WEIGHTS,
+    Field,
+    StoredPostings,
+    corpus_of,
+    path_terms,
+    read_query,
+    text_terms,
+)
 from kl_hooks.model.package import Candidate
 from kl_hooks.store.database import chunks, placeholders
 
 if TYPE_CHECKING:
     from kl_hooks.index.history import History
-    from kl_hooks.index.postings import Columns, Postings
-    from kl_hooks.index.terms import Query
+    from kl_hooks.index.postings import Columns, Postings, Query
     from kl_hooks.model.package import Task
     from kl_hooks.store.database import Database
     from kl_hooks.workspace import Workspace

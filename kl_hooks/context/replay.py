@@ -25,8 +25,7 @@ from kl_hooks.git.files import files_at, read_files
 from kl_hooks.git.repository import git_in
 from kl_hooks.index.history import Change, MemoryHistory, PastCommit, message_terms
 from kl_hooks.index.index import split_all
-from kl_hooks.index.postings import SOURCE, FileTerms, MemoryPostings, corpus_of, file_terms
-from kl_hooks.index.terms import read_query, text_terms
+from kl_hooks.index.postings import SOURCE, FileTerms, MemoryPostings, corpus_of, file_terms, read_query, text_terms
 from kl_hooks.model.package import CODE, Request
 from kl_hooks.model.package import Task as PackageTask
 

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple, Protocol
 
-from kl_hooks.index.terms import text_terms
+from kl_hooks.index.postings import text_terms
 from kl_hooks.store.database import Rows, chunks, placeholders
 
 MOST: Final = 3000

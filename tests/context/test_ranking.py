@@ -15,8 +15,7 @@ from kl_hooks.code.scanner.python import scan_python
 from kl_hooks.context.ranking import CodeRanking, code_candidates, is_about_tests, merge, rank, rank_code
 from kl_hooks.context.replay import MemoryCode, read_source
 from kl_hooks.index.history import Change, MemoryHistory, PastCommit, StoredHistory, message_terms
-from kl_hooks.index.postings import SOURCE, corpus_of
-from kl_hooks.index.terms import WEIGHTS, Field, path_terms, read_query, terms
+from kl_hooks.index.postings import SOURCE, WEIGHTS, Field, corpus_of, path_terms, read_query, terms
 from kl_hooks.workspace import Workspace
 from tests.support import Checkout, checkout
 

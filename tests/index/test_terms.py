@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kl_hooks.index.terms import Field, SymbolText, document, path_terms, read_query, terms, text_terms, word_parts
+from kl_hooks.index.postings import Field, SymbolText, document, path_terms, read_query, terms, text_terms, word_parts
 
 
 @pytest.mark.parametrize(

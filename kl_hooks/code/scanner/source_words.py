@@ -32,7 +32,7 @@ _BODY: Final = -2
 _MOST: Final = 20_000
 """Words of a symbol: what has more is a table of data."""
 Text = list[Any]
-"""[place of the symbol, its name, its class, its words]; see `kl_hooks.index.terms.SymbolText`."""
+"""[place of the symbol, its name, its class, its words]; see `kl_hooks.index.postings.SymbolText`."""
 
 
 def source_words(frames: Sequence[Frame], lines: Sequence[bytes], places: Mapping[str, int]) -> list[Text]:
