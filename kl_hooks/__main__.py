@@ -87,13 +87,17 @@ def main() -> None:
 
 
 def _run(argv: list[str]) -> int:
-    """Run the gate of a git hook, or the command line, and return the exit code."""
+    """Run the gate of a git hook, the hook of an agent, or the command line, and return the exit code."""
     if argv[:2] == ["arch", "check"]:
         from kl_hooks.arch.gate import main as gate
 
         code = gate(argv[2:])
         if code is not None:
             return code
+    if argv[:2] == ["agents", "hook"]:
+        from kl_hooks.tools.agent_hooks import main as hook
+
+        return hook(argv[2:])
     from kl_hooks.cli.main import run
 
     return run(argv)

@@ -105,7 +105,7 @@ def verdict_lines(verdict: Verdict, seconds: float | None = None) -> list[str]:
     """The lines to print: each violation with its fix, then what could not be judged, then the totals."""
     lines = []
     for violation in verdict.violations:
-        lines += [*_violation(violation, verdict.titles), ""]
+        lines += [*violation_lines(violation, verdict.titles), ""]
     if verdict.contracts:
         lines += _contract_lines(verdict.contracts)
     lines += [one_line(str(problem), 400) for problem in verdict.problems]
@@ -128,7 +128,7 @@ def _headline(verdict: Verdict) -> str:
     return f"{counted(number, 'new violation')} ({len(verdict.accepted)} accepted in baseline)"
 
 
-def _violation(one: Violation, titles: Mapping[str, str]) -> list[str]:
+def violation_lines(one: Violation, titles: Mapping[str, str]) -> list[str]:
     """Place and rule, the statement with carets under what is imported, the suggested fix, and the ID."""
     # cut first, so that the carets fit the statement as it is printed
     statement = one_line(one.statement, _MOST_STATEMENT)

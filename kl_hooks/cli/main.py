@@ -38,6 +38,7 @@ COMMANDS = {
     "config": "The effective settings, and where each comes from.",
     "maintain": "Run periodic maintenance.",
     "hooks": "Native git hooks: install, uninstall, status.",
+    "agents": "Hooks and MCP server for coding agents, in this clone: install, uninstall, status.",
     "commits": "Record new commits (git hooks call this).",
     "help": "Help on a command; `kl help all` lists all of them.",
 }
@@ -65,7 +66,7 @@ _SECTIONS = {
     "Start": ("init", "doctor"),
     "Daily": ("status", "context", "arch", "graph", "verify"),
     "Knowledge": ("decision", "memory", "knowledge"),
-    "Maintenance": ("config", "maintain", "help"),
+    "Maintenance": ("agents", "config", "maintain", "help"),
 }
 """Heading → commands of a person's first days: those that `kl --help` shows."""
 

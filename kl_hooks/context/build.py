@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
@@ -38,12 +38,12 @@ if TYPE_CHECKING:
 NO_WORDS: Final = "The task holds no word to search by: name a symbol, a file or an error."
 
 
-def build(ws: Workspace, request: Request) -> Package:
+def build(ws: Workspace, request: Request, given: Collection[str] = ()) -> Package:
     """Return the package for a task: ranked, cited, and never larger than its budget when rendered.
 
     The same request and knowledge give the same package, its ID included. Retrievers that fail are named in
-    `coverage`. Raises UsageProblem for a task without text, a wrong budget or a pin that names nothing,
-    EnvironmentProblem where kl has not been set up.
+    `coverage`. `given`: IDs of what the reader has already; they are not considered. Raises UsageProblem for a task
+    without text, a wrong budget or a pin that names nothing, EnvironmentProblem where kl has not been set up.
     """
     from kl_hooks.context.ranking import ROWS, find_code
     from kl_hooks.context.related import add_related
@@ -67,10 +67,10 @@ def build(ws: Workspace, request: Request) -> Package:
     found = replace(found, coverage=dict(sorted({**found.coverage, **failed}.items())))
     found = add_related(ws, request, task, found, redact)
     tree = (tree_of_revision(ws.repo, "HEAD") or "") if ws.repo else ""
-    return assemble(task, found, request, tree)
+    return assemble(task, found, request, tree, given)
 
 
-def assemble(task: Task, found: Gathered, request: Request, tree: str = "") -> Package:
+def assemble(task: Task, found: Gathered, request: Request, tree: str = "", given: Collection[str] = ()) -> Package:
     """Return the package of what was found for a content tree. KeyError for a style or a profile that is not known."""
     style, budget = STYLES[request.style], read_budget(request.budget)
     relevant, omissions = sift(fuse(found.lists, found.weights, request.profile), task.signals)
@@ -79,6 +79,9 @@ def assemble(task: Task, found: Gathered, request: Request, tree: str = "") -> P
         omissions += [Omission(one.candidate.id, "not proven: the weight is low") for one in unproven]
         relevant = [one for one in relevant if one not in unproven]
     code = code_of(found.lists)
+    if given:  # not before: the best that is left would set what is relevant
+        relevant = [one for one in relevant if one.candidate.id not in given]
+        code = _without(code, given)
     if request.max_sources:
         files = code.files[: max(request.max_sources - len(relevant), request.max_sources // 2)]
         rest = relevant[request.max_sources - len(files) :]
@@ -97,6 +100,14 @@ def assemble(task: Task, found: Gathered, request: Request, tree: str = "") -> P
     package_id = _id(fitted, style, facts)
     text, sizes = fitted.page(style, package_id), _characters_by_kind(fitted, style)
     return Package(package_id, task.text, fitted.budget, items, fitted.omissions, found.coverage, text, sizes)
+
+
+def _without(code: Code, given: Collection[str]) -> Code:
+    """The code without what was given; a file stays where one of its symbols does."""
+    symbols = tuple(one for one in code.symbols if one.candidate.id not in given)
+    paths = {one.candidate.path for one in symbols}
+    files = (one for one in code.files if one.candidate.id not in given or one.candidate.path in paths)
+    return Code(tuple(files), symbols)
 
 
 def _notes(task: Task, found: Gathered, request: Request) -> list[str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -47,12 +47,12 @@ class Delivered:
     """A warning about this delivery, for stderr."""
 
 
-def deliver(ws: Workspace, request: Request) -> Delivered:
-    """Build, cache and record the package of a request. Raises what `build` and `read_budget` raise."""
+def deliver(ws: Workspace, request: Request, given: Collection[str] = ()) -> Delivered:
+    """Build, cache and record the package of a request, without what was `given` before. Raises as `build`."""
     from kl_hooks.store.redaction import redact
 
     began, now = time.perf_counter(), ws.clock.now()
-    package = build(ws, request)
+    package = build(ws, request, given)
     about = envelope(request.task, request.budget, request.style, request.trace_id, now)
     made = Delivered(document(package, about), package.text)
     took = round((time.perf_counter() - began) * 1000)

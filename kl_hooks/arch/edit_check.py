@@ -1,0 +1,101 @@
+"""Check an edit before it is made: does an import that it adds cross a layer? Nothing is recorded or changed."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from kl_hooks.git.files import FileEntry
+    from kl_hooks.model.manifest import Violation
+    from kl_hooks.workspace import Workspace
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """The content of a file before and after an edit."""
+
+    path: str
+    """From the repository's root."""
+    before: str
+    """Empty for a new file."""
+    after: str
+
+
+def added_imports(edit: Edit) -> list[int]:
+    """Return the lines (from 1) of the imports in the new content that the old one does not have.
+
+    No line where either does not parse: an edit that is one of several may leave a file broken.
+    """
+    try:
+        before = {key for key, _ in _imports(edit.before)}
+        return [line for key, line in _imports(edit.after) if key not in before]
+    # ValueError: a NUL in the source, before CPython 3.12
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return []
+
+
+def _imports(source: str) -> Iterator[tuple[tuple[int, str, str], int]]:
+    """Yield ((level, module, name), line) of every import of a file."""
+    if "import" not in source:
+        return
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            yield from (((0, one.name, ""), node.lineno) for one in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield from (((node.level, node.module or "", one.name), node.lineno) for one in node.names)
+
+
+def new_violations(ws: Workspace, edits: Sequence[Edit]) -> tuple[list[Violation], dict[str, str]]:
+    """Return the violations that the imports added by these edits would be, and the titles of their decisions.
+
+    What an exception or the baseline accepts is none. Raises as `run_check`.
+    """
+    from kl_hooks.git.files import FileEntry
+    from kl_hooks.git.objects import object_id
+    from kl_hooks.model.manifest import MANIFEST
+
+    lines = {edit.path: set(added_imports(edit)) for edit in edits}
+    if ws.repo is None or not any(lines.values()) or not (ws.root / MANIFEST).is_file():
+        return [], {}
+    from kl_hooks.arch.content import Content, load_content, utc_day
+    from kl_hooks.arch.decisions import decision_titles
+    from kl_hooks.arch.import_survey import survey_imports
+    from kl_hooks.arch.layer_check import judge
+    from kl_hooks.arch.manifest import load_manifest
+
+    @dataclass(frozen=True)
+    class Edited(Content):
+        """A content in which some files are as they will be."""
+
+        texts: Mapping[str, bytes] | None = None
+
+        def read(self, wanted: Sequence[FileEntry]) -> Iterator[tuple[FileEntry, bytes]]:
+            texts = self.texts or {}
+            yield from ((entry, texts[entry.path]) for entry in wanted if entry.path in texts)
+            yield from super().read([entry for entry in wanted if entry.path not in texts])
+
+    seen = load_content(ws)
+    if seen.manifest is None:
+        return [], {}
+    texts = {edit.path: edit.after.encode("utf-8", "surrogateescape") for edit in edits}
+    entries = {entry.path: entry for entry in seen.entries}
+    for path, text in texts.items():
+        # by its blob: the index of imports is cached by content
+        entries[path] = FileEntry(path, object_id(ws.repo.object_format, b"blob", text), "100644")
+    content = Edited(
+        seen.repo, seen.source, tuple(entries[path] for path in sorted(entries)), seen.manifest, seen.baseline,
+        seen.look, seen.before, texts,
+    )  # fmt: skip
+    manifest = load_manifest(ws.state.cache, MANIFEST, seen.manifest)
+    found = survey_imports(ws, content)
+    places = {(path, line) for path, some in lines.items() for line in some}
+    verdict = judge(manifest, found, utc_day(ws), seen.source, places)
+    if seen.baseline is not None:
+        from kl_hooks.arch.baseline import apply_baseline
+
+        verdict, _ = apply_baseline(verdict, seen.baseline, found.modules)
+    crossing = [one for one in verdict.violations if (one.path, one.line) in places]
+    return crossing, decision_titles(seen, {one.decision for one in crossing})

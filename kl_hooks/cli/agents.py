@@ -1,0 +1,117 @@
+"""`kl agents`: hooks and MCP server of coding agents, registered for this clone and removed without a trace."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from kl_hooks.cli.options import format_option
+from kl_hooks.cli.output import echo_line, initialized_workspace, print_answer, warn
+from kl_hooks.errors import CLEAN, FINDINGS, EnvironmentProblem
+from kl_hooks.tools.agent_adapters import AGENTS
+
+if TYPE_CHECKING:
+    from kl_hooks.git.repository import Repository
+    from kl_hooks.tools.agent_setup import Change
+    from kl_hooks.workspace import Workspace
+
+_NAMES = click.Choice(list(AGENTS))
+
+
+@click.group()
+def agents() -> None:
+    """Hooks and MCP server for coding agents, in this clone: install, uninstall, status.
+
+    An agent is given what binds work here when a session starts, what is relevant and new with each prompt, and what
+    crosses a layer before it edits. Nothing happens in a clone where `kl agents install` was not run.
+    """
+
+
+@agents.command(epilog="Example: kl agents install claude --dry-run")
+@click.argument("agent", type=_NAMES)
+@click.option("--shared", is_flag=True, help="Claude Code: .claude/settings.json, which the team shares.")
+@click.option("--block", is_flag=True, help="Make AGENTS.md (CLAUDE.md, GEMINI.md) for the block where it is missing.")
+@click.option("--dry-run", "dry", is_flag=True, help="Show what would change, and change nothing.")
+@format_option()
+def install(agent: str, shared: bool, block: bool, dry: bool, shape: str) -> int:
+    """Register kl's hooks and its MCP server with AGENT, and enable them in this clone (git config kl.agents).
+
+    What is in these files already stays. A page of instructions that exists gets a managed block of a few lines; a
+    block that was edited is never overwritten. Ends with 1 where something was left as it is; the reason is shown.
+    """
+    from kl_hooks.tools.agent_setup import install_agent
+
+    ws, repo = _repository()
+    done = install_agent(ws, repo, AGENTS[agent], shared=shared, block=block, dry=dry)
+    return _print_changes("install", agent, done, shape, dry=dry)
+
+
+@agents.command(epilog="Example: kl agents uninstall claude")
+@click.argument("agent", type=_NAMES)
+@click.option("--dry-run", "dry", is_flag=True, help="Show what would change, and change nothing.")
+@format_option()
+def uninstall(agent: str, dry: bool, shape: str) -> int:
+    """Remove kl's entries for AGENT, and nothing else."""
+    from kl_hooks.tools.agent_setup import uninstall_agent
+
+    ws, repo = _repository()
+    done = uninstall_agent(ws, repo, AGENTS[agent], dry=dry)
+    return _print_changes("uninstall", agent, done, shape, dry=dry)
+
+
+@agents.command(epilog="Example: kl agents status --format json")
+@format_option()
+def status(shape: str) -> None:
+    """Which agents are enabled in this clone, and what of kl is registered in which file."""
+    from kl_hooks.tools.agent_setup import agent_states
+
+    found = agent_states(_repository()[1])
+    rows = [{"agent": one.agent, "enabled": one.enabled, "files": one.files} for one in found]
+    lines = []
+    for one in found:
+        lines.append(f"{one.agent:<8} {'enabled' if one.enabled else 'not enabled in this clone'}")
+        lines += [f"         {path}: {what}" for path, what in one.files.items()]
+    print_answer(shape, {"schema": "kl.agents.status/1", "agents": rows}, lines)
+
+
+@agents.command(hidden=True, epilog="Example: kl agents hook SessionStart --agent claude < payload.json")
+@click.argument("event")
+@click.option("--agent", required=True, help="The agent that calls it.")
+def hook(event: str, agent: str) -> int:
+    """Answer one EVENT of an agent: its JSON on stdin, its JSON or nothing on stdout. Ends with 0 whatever happens."""
+    from kl_hooks.tools.agent_hooks import main
+
+    return main([event, "--agent", agent])
+
+
+def _repository() -> tuple[Workspace, Repository]:
+    ws = initialized_workspace()
+    if ws.repo is None:
+        hint = "Agents are enabled per clone: git init, or give --root."
+        raise EnvironmentProblem("not a git repository.", place=str(ws.root), hint=hint)
+    return ws, ws.repo
+
+
+def _print_changes(verb: str, agent: str, done: Sequence[Change], shape: str, *, dry: bool) -> int:
+    rows = [{"path": one.path, "action": _action(one), "reason": one.remark} for one in done]
+    plain = {"schema": f"kl.agents.{verb}/1", "agent": agent, "dry_run": dry, "files": rows}
+    if dry and shape == "text":
+        for one in done:
+            before, after = (one.before or "").splitlines(), (one.after or "").splitlines()
+            for line in difflib.unified_diff(before, after, f"a/{one.path}", f"b/{one.path}", lineterm=""):
+                echo_line(line)
+    else:
+        print_answer(shape, plain, [f"{row['action']:<10} {row['path']}" for row in rows])
+    for one in done:
+        if one.remark:
+            warn(f"{one.path}: {one.remark}.")
+    return FINDINGS if any(one.remark for one in done) else CLEAN
+
+
+def _action(one: Change) -> str:
+    if one.before == one.after:
+        return "unchanged"
+    return "created" if one.before is None else "removed" if one.after is None else "updated"

@@ -1,0 +1,384 @@
+"""Register our hooks and the MCP server with a coding agent, in this clone; remove exactly that again.
+
+What others wrote in these files stays, byte for byte. Objects, lists and files that were made for our entries are noted
+in the state directory (`agents/installed.json`), so that removing leaves none of them and takes nothing else.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import shlex
+import shutil
+import sys
+import tomllib
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from kl_hooks.errors import UsageProblem
+from kl_hooks.git.repository import Repository, git_in
+from kl_hooks.shipped import form
+from kl_hooks.store.files import read_small, write_atomic
+from kl_hooks.store.state import prepare_state
+from kl_hooks.tools import json_edit
+from kl_hooks.tools.agent_adapters import AGENTS, Agent
+from kl_hooks.tools.agent_hooks import SETTING
+from kl_hooks.tools.agent_session import FOLDER
+from kl_hooks.workspace import Workspace
+
+_SERVER: Final = {"command": "kl", "args": ["mcp"]}
+_TOML: Final = '# kl:begin\n[mcp_servers.kl]\ncommand = "kl"\nargs = ["mcp"]\n# kl:end\n'
+_TOML_BLOCK: Final = re.compile(r"\n?# kl:begin\n.*?# kl:end\n", re.DOTALL)
+_BLOCK: Final = re.compile(r"\n?<!-- kl:begin ([0-9a-f]{12}) -->\n(.*?)<!-- kl:end -->\n?", re.DOTALL)
+_MADE: Final = "installed.json"
+_FILE_MADE: Final = ""
+"""Among what was made for our entries: the file itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A file before and after; None: there is none."""
+
+    path: str
+    """From the repository's root."""
+    before: str | None
+    after: str | None
+    remark: str = ""
+    """Why something in it was left as it is."""
+    made: tuple[str, ...] = ()
+    """Objects and lists that were made for our entries."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgentState:
+    """What is there of one agent."""
+
+    agent: str
+    enabled: bool
+    """True where this clone's git configuration names it."""
+    files: dict[str, str]
+    """File → what of ours is in it."""
+
+
+def enabled_agents(repo: Repository) -> list[str]:
+    """Return the agents whose hooks do something in this clone."""
+    found = git_in(repo, "config", "--local", "--get", SETTING, ok=(0, 1)).decode("utf-8", "replace").split()
+    return sorted({name for name in found if name in AGENTS})
+
+
+def _enable(repo: Repository, names: Sequence[str]) -> None:
+    if names:
+        git_in(repo, "config", "--local", SETTING, " ".join(sorted(set(names))))
+    else:
+        git_in(repo, "config", "--local", "--unset-all", SETTING, ok=(0, 5))  # git-config(1): 5 where it is not set
+
+
+def install_agent(
+    ws: Workspace, repo: Repository, agent: Agent, *, shared: bool, block: bool, dry: bool
+) -> list[Change]:
+    """Register hooks and server, write the managed block, and enable the agent in this clone. `dry`: change nothing.
+
+    `block`: make the page of instructions where there is none. UsageProblem where a file can't be read or edited; then
+    none is changed.
+    """
+    hooks_file = agent.shared_file if shared and agent.shared_file else agent.hooks_file
+    is_local = hooks_file == agent.hooks_file and bool(agent.shared_file)
+    files = _Files(repo.top)
+    files.edit(hooks_file, lambda text: _with_hooks(text, hooks_file, agent, is_local=is_local))
+    files.edit(agent.servers_file, lambda text: _with_server(text, agent.servers_file))
+    page = _page_of(repo.top, agent)
+    if block or files.text(page) is not None:
+        files.edit(page, lambda text: _with_block(text, page))
+    if not dry:
+        files.write()
+        _note_made(ws, agent, files.changes)
+        _enable(repo, [*enabled_agents(repo), agent.name])
+    return files.changes
+
+
+def uninstall_agent(ws: Workspace, repo: Repository, agent: Agent, *, dry: bool) -> list[Change]:
+    """Remove our entries, and what was made for them. Raises as `install_agent`."""
+    files, made = _Files(repo.top), _read_made(ws)
+    mine: dict[str, list[str]] = made.get(agent.name, {})
+    others = {path for name, some in made.items() if name != agent.name for path in some}
+    for path in dict.fromkeys((agent.hooks_file, *filter(None, [agent.shared_file]))):
+        files.edit(path, lambda text, path=path: _without_hooks(text, path, agent), mine.get(path, ()))  # type: ignore[misc]
+    files.edit(
+        agent.servers_file, lambda text: _without_server(text, agent.servers_file), mine.get(agent.servers_file, ())
+    )
+    page = _page_of(repo.top, agent)
+    if page not in others:  # Codex and Cursor read the same page
+        files.edit(page, _without_block, mine.get(page, ()))
+    if not dry:
+        files.write()
+        made.pop(agent.name, None)
+        _write_made(ws, made)
+        _enable(repo, [name for name in enabled_agents(repo) if name != agent.name])
+    return files.changes
+
+
+def agent_states(repo: Repository) -> list[AgentState]:
+    """Return what is there of every agent. Raises UsageProblem for a file that can't be read."""
+    enabled, files = enabled_agents(repo), _Files(repo.top)
+    found = []
+    for agent in AGENTS.values():
+        shown: dict[str, str] = {}
+        for path in filter(None, (agent.hooks_file, agent.shared_file)):
+            text = files.text(path)
+            number = len(_our_hooks(json_edit.parse(text, path), agent)) if text else 0
+            if number:
+                shown[path] = f"{number} of {len(agent.events)} hooks"
+        text = files.text(agent.servers_file) or ""
+        if text and _has_server(text, agent.servers_file):
+            shown[agent.servers_file] = ", ".join(filter(None, [shown.get(agent.servers_file), "MCP server"]))
+        page = _page_of(repo.top, agent)
+        block = _BLOCK.search(files.text(page) or "")
+        if block:
+            shown[page] = "managed block" if _digest(block[2]) == block[1] else "managed block, edited"
+        found.append(AgentState(agent.name, agent.name in enabled, shown))
+    return found
+
+
+class _Files:
+    """The files that are edited: read once, written together at the end."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._texts: dict[str, tuple[str | None, str | None]] = {}
+        self._about: dict[str, tuple[list[str], list[str]]] = {}
+
+    def text(self, path: str) -> str | None:
+        """The text as it will be; None where there is no such file. UsageProblem where it can't be read."""
+        if path not in self._texts:
+            found = read_small(self._root / path, within=self._root)
+            try:
+                text = None if found is None else found.decode("utf-8")
+            except UnicodeDecodeError:
+                raise UsageProblem("is not UTF-8.", place=path, hint="Nothing was changed.") from None
+            self._texts[path] = text, text
+        return self._texts[path][1]
+
+    def edit(
+        self, path: str, change: Callable[[str], tuple[str, list[str], str]], made: Sequence[str] | None = None
+    ) -> None:
+        """Change a text; `change` returns the new one, what it made, and a remark. `made`: what goes where it is empty.
+
+        With `made` a file that is not there is left alone.
+        """
+        text = self.text(path)
+        if text is None and made is not None:
+            return
+        after, new, remark = change("" if text is None else text)
+        after = _pruned(after, path, made or ())
+        about, remarks = self._about.setdefault(path, ([], []))
+        about += [*new, *([_FILE_MADE] if self._texts[path][0] is None else [])]
+        remarks += [remark] if remark else []
+        is_deleted = made is not None and _FILE_MADE in made and after.strip() in ("", "{}")
+        self._texts[path] = self._texts[path][0], None if is_deleted else after
+
+    @property
+    def changes(self) -> list[Change]:
+        """What was asked to be edited, changed or not."""
+        return [
+            Change(path, *self._texts[path], "; ".join(remarks), tuple(dict.fromkeys(made)))
+            for path, (made, remarks) in self._about.items()
+        ]
+
+    def write(self) -> None:
+        """Write what changed. A link within the repository is followed: `CLAUDE.md` often is one to `AGENTS.md`."""
+        for path, (before, after) in self._texts.items():
+            full = (self._root / path).resolve()
+            if after == before:
+                continue
+            if after is None:
+                full.unlink()
+                with suppress(OSError):  # others have files there
+                    full.parent.rmdir()
+                continue
+            full.parent.mkdir(parents=True, exist_ok=True)
+            mode = full.stat().st_mode & 0o777 if before is not None else 0o644
+            write_atomic(full, after.encode("utf-8"), mode)
+
+
+def _pruned(text: str, path: str, made: Sequence[str]) -> str:
+    """The text without the objects and lists that were made for our entries and are empty now, the innermost first."""
+    for name in sorted(filter(None, made), key=lambda one: -one.count(".")):
+        keys = tuple(name.split("."))
+        if not text.strip() or next(json_edit.items(json_edit.parse(text, path), keys), None) is not None:
+            continue
+        node: json_edit.Node | None = json_edit.parse(text, path)
+        for key in keys:
+            node = node.get(key) if node else None
+        # in a file that we made, others' hooks need it now
+        alone = name != "version" or _FILE_MADE not in made or len(json_edit.parse(text, path).children) == 1
+        if node is not None and alone and (node.opening or name == "version"):
+            text = json_edit.remove(text, keys, path)
+    return text
+
+
+def _with_hooks(text: str, path: str, agent: Agent, *, is_local: bool) -> tuple[str, list[str], str]:
+    text = text if text.strip() else "{}\n"
+    wanted = {native: _hook(agent, own, native, is_local=is_local) for own, native in agent.events.items()}
+    here = _our_hooks(json_edit.parse(text, path), agent)
+    parsed = json.loads(text)
+    present = {
+        event: parsed["hooks"][event][int(at)] for event, at, *_ in here
+    }  # fmt: skip
+    if present == wanted and len(here) == len(wanted):
+        return text, [], ""
+    text = _without_hooks(text, path, agent)[0]
+    made: list[str] = []
+    if agent.is_flat and json_edit.parse(text, path).get("version") is None:
+        text, _ = json_edit.insert(text, (), "version", 1, path)
+        made.append("version")
+    for event, value in wanted.items():
+        text, new = json_edit.insert(text, ("hooks", event), None, value, path)
+        made += new
+    return text, made, ""
+
+
+def _hook(agent: Agent, own: str, native: str, *, is_local: bool) -> dict[str, Any]:
+    call = f"agents hook {native} --agent {agent.name}"
+    # a file that others get with the repository must not fail where kl is not installed
+    command = f"{_program()} {call}" if is_local else f"command -v kl >/dev/null 2>&1 && kl {call} || true"
+    matcher = {"matcher": agent.matchers[own]} if own in agent.matchers else {}
+    if agent.is_flat:
+        return {"command": command, **matcher}
+    return {**matcher, "hooks": [{"type": "command", "command": command, "timeout": agent.timeout}]}
+
+
+def _program() -> str:
+    return "kl" if shutil.which("kl") else shlex.join([sys.executable, "-P", "-m", "kl_hooks"])
+
+
+def _our_hooks(root: json_edit.Node, agent: Agent) -> list[tuple[str, ...]]:
+    """The paths below `hooks` of what is ours: (event, place), or (event, place, `hooks`, place) beside others."""
+    ours = re.compile(rf"\bkl(?:_hooks)?['\"]? agents hook \w+ --agent {agent.name}\b")
+    found: list[tuple[str, ...]] = []
+
+    def is_ours(node: json_edit.Node) -> bool:
+        command = node.get("command")
+        return command is not None and isinstance(command.value, str) and bool(ours.search(command.value))
+
+    for event, groups in json_edit.items(root, ("hooks",)):
+        for at, (_, _, group) in enumerate(groups.children if groups.opening == "[" else ()):
+            inner = group.get("hooks")
+            if is_ours(group):
+                found.append((event, str(at)))
+            elif inner is not None and inner.opening == "[":
+                mine = [str(place) for place, (_, _, one) in enumerate(inner.children) if is_ours(one)]
+                whole = len(mine) == len(inner.children)
+                found += [(event, str(at))] if mine and whole else [(event, str(at), "hooks", one) for one in mine]
+    return found
+
+
+def _without_hooks(text: str, path: str, agent: Agent) -> tuple[str, list[str], str]:
+    for where in reversed(_our_hooks(json_edit.parse(text, path), agent)) if text.strip() else ():
+        text = json_edit.remove(text, ("hooks", *where), path)
+    return text, [], ""
+
+
+def _with_server(text: str, path: str) -> tuple[str, list[str], str]:
+    if _has_server(text, path) if text.strip() else False:
+        return text, [], ""
+    if path.endswith(".toml"):
+        if "kl" in _toml(text, path).get("mcp_servers", {}):
+            return text, [], "mcp_servers.kl is there already, and was left as it is"
+        return text + ("\n" if text else "") + _TOML, [], ""
+    text = text if text.strip() else "{}\n"
+    json_edit.parse(text, path)
+    servers = json.loads(text).get("mcpServers")
+    if isinstance(servers, dict) and "kl" in servers:
+        return text, [], "mcpServers.kl is there already, and was left as it is"
+    text, made = json_edit.insert(text, ("mcpServers",), "kl", _SERVER, path)
+    return text, made, ""
+
+
+def _has_server(text: str, path: str) -> bool:
+    if path.endswith(".toml"):
+        return bool(_toml(text, path)) and _TOML_BLOCK.search(text) is not None
+    json_edit.parse(text, path)
+    servers = json.loads(text).get("mcpServers")
+    return isinstance(servers, dict) and servers.get("kl") == _SERVER
+
+
+def _without_server(text: str, path: str) -> tuple[str, list[str], str]:
+    if not text.strip() or not _has_server(text, path):
+        return text, [], ""
+    if path.endswith(".toml"):
+        return _TOML_BLOCK.sub("", text, count=1), [], ""
+    return json_edit.remove(text, ("mcpServers", "kl"), path), [], ""
+
+
+def _toml(text: str, path: str) -> dict[str, Any]:
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as problem:
+        found = re.search(r"line (\d+)", str(problem))
+        hint = "Nothing was changed. Correct it, or move it away."
+        raise UsageProblem(f"is no TOML: {problem}.", place=f"{path}:{found[1] if found else 1}", hint=hint) from None
+
+
+def _page_of(root: Path, agent: Agent) -> str:
+    """The page of instructions for the block: the agent's own, or AGENTS.md where that imports it."""
+    if agent.page != "AGENTS.md" and (root / "AGENTS.md").is_file():
+        own = read_small(root / agent.page, within=root)
+        if own is not None and re.search(rb"^@(?:\./)?AGENTS\.md\s*$", own, re.MULTILINE):
+            return "AGENTS.md"
+    return agent.page
+
+
+def _digest(body: str) -> str:
+    return hashlib.sha256(body.encode()).hexdigest()[:12]
+
+
+def _with_block(text: str, page: str) -> tuple[str, list[str], str]:
+    body = form("agents/block.md")
+    block = f"<!-- kl:begin {_digest(body)} -->\n{body}<!-- kl:end -->\n"
+    found = _BLOCK.search(text)
+    if found is None:
+        # one line end before it, which is removed with it: what was there is restored byte for byte
+        return text + ("\n" if text else "") + block, [], ""
+    if _digest(found[2]) != found[1]:
+        return text, [], f"the managed block in {page} was edited, and was left as it is"
+    start = "\n" if found[0].startswith("\n") else ""
+    return text[: found.start()] + start + block + text[found.end() :], [], ""
+
+
+def _without_block(text: str) -> tuple[str, list[str], str]:
+    found = _BLOCK.search(text)
+    if found is None:
+        return text, [], ""
+    if _digest(found[2]) != found[1]:
+        return text, [], "the managed block was edited, and was left as it is"
+    return text[: found.start()] + text[found.end() :], [], ""
+
+
+def _made_file(ws: Workspace) -> Path:
+    return ws.state.directory / FOLDER / _MADE
+
+
+def _read_made(ws: Workspace) -> dict[str, dict[str, list[str]]]:
+    try:
+        found = json.loads(read_small(_made_file(ws)) or b"{}")
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _write_made(ws: Workspace, made: dict[str, dict[str, list[str]]]) -> None:
+    prepare_state(ws.state)
+    _made_file(ws).parent.mkdir(mode=0o700, exist_ok=True)
+    write_atomic(_made_file(ws), json.dumps(made, sort_keys=True).encode(), 0o600)
+
+
+def _note_made(ws: Workspace, agent: Agent, changes: Sequence[Change]) -> None:
+    made = _read_made(ws)
+    mine = made.setdefault(agent.name, {})
+    for one in changes:
+        mine[one.path] = sorted({*mine.get(one.path, ()), *one.made})
+    _write_made(ws, made)

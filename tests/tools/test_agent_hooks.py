@@ -1,0 +1,334 @@
+"""What an agent is given, refused and reminded of: payloads as the vendors publish them, through `kl`."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kl_hooks.tools.agent_adapters import AGENTS, MAX_PAYLOAD
+from tests.arch.shop import FILES, LAYERS, MANIFEST, ORDER
+from tests.support import HERE, KL, Checkout, checkout
+
+DECISION = "---\nid: ADR-0004\ntitle: Domain stays pure\nstatus: accepted\n---\n# Domain stays pure\n"
+CROSSING = "from shop.web import page\n\n\ndef total() -> int:\n    return page.shown\n"
+
+
+@pytest.fixture
+def shop(tmp_path: Path, home: Path) -> Checkout:
+    made = checkout(tmp_path / "shop", {**FILES, MANIFEST: LAYERS})
+    made.git("config", "kl.agents", " ".join(AGENTS))
+    return made
+
+
+def notify(repo: Checkout, event: str, agent: str = "claude", **more: Any) -> Any:
+    """The answer to an event, as an agent reads it: parsed JSON, or None for silence."""
+    where = {"workspace_roots": [str(repo.root)], "conversation_id": "s1"} if agent == "cursor" else {
+        "cwd": str(repo.root), "session_id": "s1", "transcript_path": "/dev/null",
+    }  # fmt: skip
+    payload = {**where, "hook_event_name": event, **more}
+    done = repo.kl("agents", "hook", event, "--agent", agent, input=json.dumps(payload))
+    assert (done.returncode, done.stderr) == (0, "")
+    return json.loads(done.stdout) if done.stdout else None
+
+
+def edit(repo: Checkout, old: str, new: str, path: str = ORDER) -> Any:
+    given = {"file_path": str(repo.root / path), "old_string": old, "new_string": new}
+    return notify(repo, "PreToolUse", tool_name="Edit", tool_input=given, tool_use_id="t1")
+
+
+def context(answer: Any) -> str:
+    return str(answer["hookSpecificOutput"]["additionalContext"])
+
+
+@pytest.mark.requirement("A2", "A53", "C8", "C13")
+def test_a_session_starts_with_objectives_and_memories_within_the_budget(shop: Checkout) -> None:
+    shop.kl("objective", "create", "--title", "A parser", "--tasks", "Lexer,Grammar")
+    made = shop.kl("memory", "add", "The price cache is stale after a rename", "--format", "json")
+    assert made.returncode == 0, made.stderr
+    name = json.loads(made.stdout)["id"]
+    assert shop.kl("memory", "approve", name).returncode == 0
+    answer = notify(shop, "SessionStart", source="startup")
+    text = context(answer)
+    assert answer["hookSpecificOutput"]["hookEventName"] == "SessionStart"
+    assert text.startswith("[Pipeline Knowledge]") and len(text) <= 6000
+    assert "OBJ-0001 A parser: 0 % (0 of 2 tasks)" in text
+    assert "## Project Knowledge" in text and "price cache is stale" in text
+    assert notify(shop, "SessionStart", source="resume") is None
+    assert "A parser" in context(notify(shop, "SessionStart", source="compact"))
+    for budget in (300, 500, 900):
+        shop.git("config", "kl.budget", str(budget))
+        assert len(context(notify(shop, "SessionStart", source="clear"))) <= budget
+
+
+def test_a_session_in_a_repository_without_records_starts_silently(shop: Checkout) -> None:
+    assert notify(shop, "SessionStart", source="startup") is None
+
+
+@pytest.mark.requirement("A2")
+def test_a_prompt_gets_what_is_new_and_relevant_only(shop: Checkout) -> None:
+    first = context(notify(shop, "UserPromptSubmit", prompt=f"make total in {ORDER} faster"))
+    assert first.startswith("[Pipeline Knowledge] cp-") and ORDER in first
+    assert notify(shop, "UserPromptSubmit", prompt=f"make total in {ORDER} faster") is None
+    assert notify(shop, "UserPromptSubmit", prompt="") is None
+    assert notify(shop, "UserPromptSubmit", prompt="zzyzx quux") is None
+    other = {"cwd": str(shop.root), "session_id": "s2", "prompt": f"make total in {ORDER} faster"}
+    assert ORDER in shop.kl("agents", "hook", "UserPromptSubmit", "--agent", "claude", input=json.dumps(other)).stdout
+
+
+def test_an_edit_whose_import_crosses_a_layer_is_refused(shop: Checkout) -> None:
+    shop.write(".kl/knowledge/decisions/ADR-0004-pure.md", DECISION)
+    answer = edit(shop, "def total() -> int:\n    return 1\n", CROSSING)["hookSpecificOutput"]
+    assert (answer["hookEventName"], answer["permissionDecision"]) == ("PreToolUse", "deny")
+    reason = answer["permissionDecisionReason"]
+    assert f"{ORDER}:1: core must not import web (layer rule, {MANIFEST}:5" in reason
+    assert 'ADR-0004 "Domain stays pure"' in reason
+    assert "hint: " in reason and "kl arch allow core web --until 30d --reason" in reason
+    assert (shop.root / ORDER).read_text() == FILES[ORDER]
+    assert shop.kl("finding", "list", "--format", "json").stdout.count("FND-") == 0
+
+
+def test_other_edits_are_let_through_silently(shop: Checkout) -> None:
+    assert edit(shop, "return 1", "return 2") is None
+    assert edit(shop, "def total", "import os\n\n\ndef total") is None
+    assert edit(shop, "not in the file", "from shop.web import page") is None
+    assert edit(shop, "def total", "from shop.web import (\ndef total") is None  # does not parse
+    assert edit(shop, "from ..core", "import shop.core\nfrom ..core", "src/shop/web/page.py") is None
+    assert (
+        notify(shop, "PreToolUse", tool_name="Write", tool_input={"file_path": "/etc/x.py", "content": CROSSING})
+        is None
+    )
+
+
+def test_a_violation_that_is_there_already_denies_nothing(shop: Checkout) -> None:
+    shop.write(ORDER, CROSSING)
+    assert edit(shop, "page.shown", "page.shown + 1") is None
+
+
+def test_what_the_baseline_or_an_exception_accepts_denies_nothing(shop: Checkout) -> None:
+    shop.write(ORDER, CROSSING)
+    assert shop.kl("arch", "baseline", "write").returncode == 0
+    shop.write(ORDER, FILES[ORDER])
+    whole = {"file_path": str(shop.root / ORDER), "content": CROSSING}
+    assert notify(shop, "PreToolUse", tool_name="Write", tool_input=whole) is None
+    (shop.root / ".kl/baseline.json").unlink()
+    assert notify(shop, "PreToolUse", tool_name="Write", tool_input=whole) is not None
+    shop.write(MANIFEST, LAYERS + "exceptions:\n  - {from: core, to: web, until: 2999-01-01}\n")
+    assert notify(shop, "PreToolUse", tool_name="Write", tool_input=whole) is None
+
+
+PATCH = f"""*** Begin Patch
+*** Update File: {ORDER}
+@@
++from shop.web import page
+ def total() -> int:
+-    return 1
++    return page.shown
+*** End Patch
+"""
+NEW = f"*** Begin Patch\n*** Add File: src/shop/core/new.py\n+{CROSSING.splitlines()[0]}\n*** End Patch\n"
+
+
+@pytest.mark.parametrize(
+    ("agent", "event", "tool", "given", "reason"),
+    [
+        ("codex", "PreToolUse", "apply_patch", {"command": PATCH}, ("hookSpecificOutput", "permissionDecisionReason")),
+        ("codex", "PreToolUse", "apply_patch", {"command": ["apply_patch", NEW]},
+         ("hookSpecificOutput", "permissionDecisionReason")),
+        ("gemini", "BeforeTool", "write_file", {"file_path": ORDER, "content": CROSSING}, ("reason",)),
+        ("cursor", "preToolUse", "Write", {"file_path": ORDER, "contents": CROSSING}, ("agent_message",)),
+        ("cursor", "preToolUse", "Write", json.dumps({"path": ORDER, "content": CROSSING}), ("agent_message",)),
+        ("claude", "PreToolUse", "MultiEdit",
+         {"file_path": ORDER, "edits": [{"old_string": "def", "new_string": "from shop.web import page\n\n\ndef"}]},
+         ("hookSpecificOutput", "permissionDecisionReason")),
+    ],
+)  # fmt: skip
+def test_every_agent_is_refused_in_its_own_form(
+    shop: Checkout, agent: str, event: str, tool: str, given: Any, reason: tuple[str, ...]
+) -> None:
+    answer = notify(shop, event, agent, tool_name=tool, tool_input=given)
+    text = answer
+    for key in reason:
+        text = text[key]
+    assert "core must not import web" in text
+    decision = {"gemini": ("decision", "deny"), "cursor": ("permission", "deny")}.get(agent)
+    assert decision is None or answer[decision[0]] == decision[1]
+
+
+def receipts(repo: Checkout) -> list[tuple[str, Any, str]]:
+    repo.kl("evidence", "list")
+    return [
+        (one.subject, one.detail["exit"], entry.receipt.tree or "unknown")
+        for entry in repo.entries() for one in entry.receipt.evidence if one.kind == "ExitCode"
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("agent", "event", "more", "exit"),
+    [
+        ("claude", "PostToolUse", {"tool_response": {"stdout": "ok", "stderr": "", "interrupted": False}}, 0),
+        ("claude", "PostToolUseFailure", {"error": "Exit code 2\nmake: *** no rule", "is_interrupt": False}, 2),
+        ("claude", "PostToolUseFailure", {"error": "the user pressed a key", "is_interrupt": True}, None),
+        ("claude", "PostToolUse", {"tool_response": {"stdout": "", "interrupted": True}}, None),
+        ("codex", "PostToolUse", {"tool_response": "Process exited with code 1\nOutput:\nno"}, 1),
+        ("gemini", "AfterTool", {"tool_response": {"llmContent": "Output: x\nExit Code: 3", "returnDisplay": "x"}}, 3),
+        ("cursor", "postToolUse", {"tool_output": '{"exitCode": 0, "stdout": "ok"}'}, 0),
+        ("cursor", "postToolUseFailure", {"error_message": "Command failed with exit code 4"}, 4),
+    ],
+)
+def test_an_exit_code_is_recorded_as_reported_and_never_as_proof(
+    shop: Checkout, agent: str, event: str, more: dict[str, Any], exit: int | None
+) -> None:
+    tool = {"gemini": "run_shell_command", "cursor": "Shell"}.get(agent, "Bash")
+    assert notify(shop, event, agent, tool_name=tool, tool_input={"command": "make all"}, **more) is None
+    assert receipts(shop) == ([] if exit is None else [("command:make all", exit, "unknown")])
+    (found,) = json.loads(shop.kl("finding", "list", "--format", "json").stdout)["records"]
+    bad = exit not in (0, None) or "Failure" in event
+    assert found["title"].startswith("make all: fails" if bad else "make all: ran")
+    assert all(claim["tier"] not in ("verified", "inferred") for claim in claims(shop))
+
+
+def claims(repo: Checkout) -> list[dict[str, Any]]:
+    found = json.loads(repo.kl("claim", "list", "--format", "json").stdout)["claims"]
+    return [one for one in found if "make" in json.dumps(one)]
+
+
+@pytest.mark.requirement("A53")
+def test_before_a_compaction_the_active_objectives_are_named(shop: Checkout) -> None:
+    assert notify(shop, "PreCompact", trigger="auto") is None
+    shop.kl("objective", "create", "--title", "A parser", "--tasks", "Lexer,Grammar")
+    for agent, event, key in (
+        ("claude", "PreCompact", "systemMessage"), ("codex", "PreCompact", "systemMessage"),
+        ("gemini", "PreCompress", "systemMessage"), ("cursor", "preCompact", "user_message"),
+    ):  # fmt: skip
+        answer = notify(shop, event, agent)
+        assert list(answer) == [key] and "| - Lexer" in answer[key]
+
+
+def changed(repo: Checkout, session: str = "s1", path: str = ORDER, agent: str = "claude") -> None:
+    tool, event = ("Write", "postToolUse") if agent == "cursor" else ("Edit", "PostToolUse")
+    given = {"file_path": str(repo.root / path), "old_string": "return 1", "new_string": "return 2"}
+    notify(repo, event, agent, session_id=session, conversation_id=session, tool_name=tool, tool_input=given,
+         tool_response={})  # fmt: skip
+
+
+def test_at_the_end_it_is_reminded_of_missing_tests_once(shop: Checkout) -> None:
+    assert notify(shop, "Stop", stop_hook_active=False) is None  # nothing changed
+    changed(shop, path="README.md")
+    assert notify(shop, "Stop", stop_hook_active=False) is None  # prose
+    changed(shop)
+    assert notify(shop, "Stop", stop_hook_active=True) is None
+    answer = notify(shop, "Stop", stop_hook_active=False)
+    assert answer["decision"] == "block"
+    assert f"changed in this session: {ORDER}. No complete passing test run" in answer["reason"]
+    changed(shop)
+    assert notify(shop, "Stop", stop_hook_active=False) is None
+    changed(shop, agent="cursor")
+    assert ORDER in notify(shop, "stop", "cursor", status="completed", loop_count=0)["followup_message"]
+    assert notify(shop, "stop", "cursor", status="completed", loop_count=0) is None
+
+
+def test_after_a_green_run_it_is_not_reminded(tmp_path: Path, home: Path) -> None:
+    repo = checkout(tmp_path / "repo", {"test_a.py": "def test_a():\n    assert 1 + 1 == 2\n"})
+    repo.git("config", "kl.agents", "claude")
+    changed(repo, path="test_a.py")
+    assert repo.pytest("-q").returncode == 0
+    assert notify(repo, "Stop", stop_hook_active=False) is None
+    repo.write("test_a.py", "def test_a():\n    assert 2 + 2 == 4\n")
+    changed(repo, path="test_a.py")
+    assert "test_a.py" in notify(repo, "Stop", stop_hook_active=False)["reason"]
+
+
+def test_cursor_gets_the_package_of_a_prompt_with_its_next_tool(shop: Checkout) -> None:
+    assert notify(shop, "beforeSubmitPrompt", "cursor", prompt=f"make total in {ORDER} faster") is None
+    used = {"tool_name": "Shell", "tool_input": {"command": "ls"}, "tool_output": "{}"}
+    assert ORDER in notify(shop, "postToolUse", "cursor", **used)["additional_context"]
+    assert notify(shop, "postToolUse", "cursor", **used) is None
+
+
+@pytest.mark.parametrize("setting", ["", "cursor", "claude2"])
+def test_nothing_happens_in_a_clone_that_does_not_name_the_agent(shop: Checkout, home: Path, setting: str) -> None:
+    shop.kl("objective", "create", "--title", "A parser", "--tasks", "Lexer")
+    shop.git("config", "kl.agents", setting)
+    with (home / "gitconfig").open("a") as file:
+        file.write("[kl]\nagents = claude\n")  # the user's own configuration is not this clone's
+    assert notify(shop, "SessionStart", source="startup") is None
+    assert edit(shop, "def total() -> int:\n    return 1\n", CROSSING) is None
+    assert not (shop.state / "agents").exists()
+
+
+@pytest.mark.parametrize(
+    "payload",
+    ["", "{", "[]", "null", "3", '"x"', "[" * 100_000, '{"cwd": 3, "tool_input": []}', '{"cwd": "/nowhere"}',
+     json.dumps({"prompt": ["x"], "session_id": {}, "workspace_roots": [{}]}), "\x00", '{"tool_input": "{"}'],
+    ids=lambda text: text[:12],
+)  # fmt: skip
+@pytest.mark.parametrize("agent", AGENTS)
+def test_odd_payloads_are_answered_with_silence(shop: Checkout, agent: str, payload: str) -> None:
+    for event in (*AGENTS[agent].events.values(), "NoSuchEvent"):
+        done = shop.kl("agents", "hook", event, "--agent", agent, input=payload)
+        assert (done.returncode, done.stdout, done.stderr) == (0, "", ""), event
+
+
+@pytest.mark.parametrize("size", [MAX_PAYLOAD + 1, 10 * 1024 * 1024])
+def test_a_payload_that_is_too_large_is_ignored(shop: Checkout, size: int) -> None:
+    prompt = json.dumps({"cwd": str(shop.root), "prompt": f"total in {ORDER} "}).ljust(size)
+    done = shop.kl_process("agents", "hook", "UserPromptSubmit", "--agent", "claude", input=prompt)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+@pytest.mark.parametrize("args", [(), ("Stop",), ("Stop", "--agent"), ("Stop", "--agent", "vim"), ("--nope",)])
+def test_odd_calls_end_with_0(shop: Checkout, args: tuple[str, ...]) -> None:
+    done = shop.kl("agents", "hook", *args, input="{}")
+    assert (done.returncode, done.stdout) == (0, "")
+
+
+def test_a_fault_of_ours_is_silent(shop: Checkout, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: Any, **__: Any) -> None:
+        raise RuntimeError("a bug")
+
+    monkeypatch.setattr("kl_hooks.workspace.open_workspace", broken)
+    assert notify(shop, "SessionStart", source="startup") is None
+    assert edit(shop, "def total() -> int:\n    return 1\n", CROSSING) is None
+
+
+def test_a_broken_store_and_broken_settings_cost_the_agent_nothing(shop: Checkout) -> None:
+    shop.kl("objective", "create", "--title", "A parser", "--tasks", "Lexer")
+    (shop.state / "kl.db").write_bytes(b"not a database" * 100)
+    for event in AGENTS["claude"].events.values():
+        done = shop.kl("agents", "hook", event, "--agent", "claude", input=json.dumps({"cwd": str(shop.root)}))
+        assert done.returncode == 0 and (not done.stdout or json.loads(done.stdout))
+    shop.write(".kl/config.yaml", "budget: [")
+    assert notify(shop, "SessionStart", source="startup") is None
+
+
+LIGHT = """
+import sys
+sys.argv[:] = ["kl", "agents", "hook", {event!r}, "--agent", "claude"]
+from kl_hooks.__main__ import main
+try:
+    main()
+except SystemExit as end:
+    assert end.code == 0
+print(*sorted(sys.modules), file=sys.stderr)
+"""
+
+
+@pytest.mark.parametrize(("event", "opens"), [("PreToolUse", False), ("Nope", False), ("Stop", True)])
+def test_an_event_without_a_package_imports_little(shop: Checkout, event: str, opens: bool) -> None:
+    given = {"file_path": ORDER, "old_string": "return 1", "new_string": "return 2"}
+    payload = json.dumps({"cwd": str(shop.root), "session_id": "s1", "tool_name": "Edit", "tool_input": given})
+    done = subprocess.run(
+        [KL[0], "-c", LIGHT.format(event=event)], input=payload, cwd=HERE, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (0, ""), done.stderr
+    found = set(done.stderr.split())
+    assert not found & {"click", "pluggy", "kl_hooks.cli.main", "kl_hooks.context.build", "kl_hooks.arch.check"}
+    assert ("kl_hooks.workspace" in found) is opens
+    ours = {name for name in found if name.startswith("kl_hooks")}
+    assert len(ours) <= (30 if opens else 14), ours
+    assert sys.executable == KL[0]
