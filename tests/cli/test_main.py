@@ -42,7 +42,7 @@ def test_help_shows_about_ten_commands_and_imports_none(tmp_path: Path) -> None:
     )
     *text, modules = done.stdout.strip().splitlines()
     shown = [line.split()[0] for line in text if line.startswith("  ") and line.split()[0] in COMMANDS | KINDS]
-    assert shown[:2] == ["init", "doctor"] and 8 <= len(shown) <= 13
+    assert shown[:2] == ["init", "doctor"] and 8 <= len(shown) <= 14
     assert modules == str([f"kl_hooks.cli.{name}" for name in ("groups", "main")])
 
 
@@ -192,7 +192,7 @@ def test_a_folder_that_was_removed(tmp_path: Path) -> None:
 
 TEXT_ONLY = {
     "kl run", "kl commits record", "kl context why", "kl tool", "kl evidence export", "kl evidence import",
-    "kl memory export", "kl help",
+    "kl memory export", "kl help", "kl mcp",
 }  # fmt: skip
 """Commands without `--format json`: they pass through, print one line for people, or have a form of their own."""
 
