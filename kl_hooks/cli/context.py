@@ -24,6 +24,7 @@ from kl_hooks.context.deliver import (
 )
 from kl_hooks.context.fuse import PROFILES
 from kl_hooks.context.page import STYLES
+from kl_hooks.context.policy import audit
 from kl_hooks.errors import UsageProblem
 from kl_hooks.model.package import WEIGHTS, Candidate, Request
 from kl_hooks.model.text import quoted_field, quoted_lines
@@ -92,9 +93,11 @@ def critical_(task: str, feature: str, command: str, without: tuple[str, ...], m
             echo(f"## {part.section.heading}")
             for one in part.items:
                 tier = [one.tier.word] if one.tier is not None else []
-                words = " · ".join([*tier, *(one.marks or (one.authority,))])
+                redacted = ["redacted"] if one.redacted_by else []
+                words = " · ".join([*tier, *(one.marks or (one.authority,)), *redacted])
                 echo(f"- [{words}] {quoted_field(one.id)}" + (f"  {one.path}" if one.path else ""))
-                echo(quoted_lines(one.text if part.section.whole else one.summary, "  | "))
+                if not redacted:
+                    echo(quoted_lines(one.text if part.section.whole else one.summary, "  | "))
             if part.omitted:
                 echo(f"… and {part.omitted} more: kl {part.section.kinds[0]} list, or --top")
             echo()
@@ -201,6 +204,36 @@ def why_(words: tuple[str, ...]) -> None:
 
 
 @context.command(
+    "audit",
+    short_help="What the policy decided, package by package.",
+    epilog="Example: kl context audit --package cp-3f9a1c20b7de --format json",
+)
+@click.argument("words", nargs=-1, metavar="")
+@click.option("--package", default="", metavar="PACKAGE", help="Only this package, by its id or the beginning of it.")
+@format_option()
+def audit_(words: tuple[str, ...], package: str, shape: str) -> None:
+    """What `.kl/policy.yaml` decided about each package made here, the newest first.
+
+    For whom, which rules, how many items each, and which ones were denied or redacted; agents get no items.
+    """
+    _refuse_words("audit", words)
+    if package and not _is_package(package):
+        raise UsageProblem(f"{package!r} is not a package.", place="--package", hint="Try: cp-3f9a1c20b7de")
+    found = audit(workspace(), package)
+    if shape == "json":
+        echo_json({"schema": "kl.context.audit/1", "decisions": found})
+        return
+    for one in found:
+        counts = ", ".join(f"{number} {effect}" for effect, number in one["counts"].items())
+        echo(f"{one['created_at']}  {one['policy_decision_id']}  {one['package_id']}  {one['subject']}  {counts}")
+        echo_lines(f"  {effect}  {name}  ({rule})" for effect, rule, name in one["items"])
+        if one["more_items"]:
+            echo(f"  … and {one['more_items']} more")
+    if not found:
+        warn("no decision is recorded. Packages are governed where there is a .kl/policy.yaml")
+
+
+@context.command(
     "replay",
     short_help="Grade the ranking of code on past commits.",
     epilog="Example: kl context replay --last 500 --tasks 30 --repo ../flask --repo ../click",
@@ -228,13 +261,7 @@ def replay_(words: tuple[str, ...], last: int, tasks: int, seed: int, repos: tup
     and the fusion (RRF) of the last three: recall of files among the first 1, 5 and 10, the mean reciprocal rank, and
     which files and symbols are in the delivered text. Writes nothing.
     """
-    if words:
-        typed = " ".join(["replay", *words])
-        raise UsageProblem(
-            f"takes options only, not {words[0]!r}.",
-            place="kl context replay",
-            hint=f"If {typed!r} is a task: kl context -- {typed}",
-        )
+    _refuse_words("replay", words)
     from kl_hooks.cli.replay import replay_history  # here: it imports the scanner of source, which packages do without
 
     replay_history(repos, last, tasks, seed, shape == "json")
@@ -261,6 +288,16 @@ def _require(fine: bool, command: str, needs: str, words: tuple[str, ...]) -> No
         typed = " ".join([command, *words])
         raise UsageProblem(
             f"needs {needs}, where PACKAGE is an id such as cp-3f9a1c20b7de.",
+            place=f"kl context {command}",
+            hint=f"If {typed!r} is a task: kl context -- {typed}",
+        )
+
+
+def _refuse_words(command: str, words: tuple[str, ...]) -> None:
+    if words:
+        typed = " ".join([command, *words])
+        raise UsageProblem(
+            f"takes options only, not {words[0]!r}.",
             place=f"kl context {command}",
             hint=f"If {typed!r} is a task: kl context -- {typed}",
         )

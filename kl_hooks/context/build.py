@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 from kl_hooks.context.fuse import fuse, sift
 from kl_hooks.context.gather import Gathered, all_retrievers, code_of, gather
 from kl_hooks.context.page import (
+    NOTHING,
     QUARTERS,
     STYLES,
     UNKNOWN_ID,
@@ -25,6 +26,7 @@ from kl_hooks.context.page import (
     read_budget,
     write_budget,
 )
+from kl_hooks.context.policy import POLICY_FILE, Policy, conceal, govern, load_policy
 from kl_hooks.context.signals import read_signals
 from kl_hooks.errors import UsageProblem
 from kl_hooks.hookspecs import Retriever
@@ -38,12 +40,13 @@ if TYPE_CHECKING:
 NO_WORDS: Final = "The task holds no word to search by: name a symbol, a file or an error."
 
 
-def build(ws: Workspace, request: Request, given: Collection[str] = ()) -> Package:
+def build(ws: Workspace, request: Request, given: Collection[str] = (), actor: str = "") -> Package:
     """Return the package for a task: ranked, cited, and never larger than its budget when rendered.
 
     The same request and knowledge give the same package, its ID included. Retrievers that fail are named in
-    `coverage`. `given`: IDs of what the reader has already; they are not considered. Raises UsageProblem for a task
-    without text, a wrong budget or a pin that names nothing, EnvironmentProblem where kl has not been set up.
+    `coverage`. `given`: IDs of what the reader has already; they are not considered. `actor`: whom the policy is
+    evaluated for (empty: whoever runs this). Raises UsageProblem for a task without text, a wrong budget, a wrong
+    policy or a pin that names nothing, EnvironmentProblem where kl has not been set up.
     """
     from kl_hooks.context.ranking import ROWS, find_code
     from kl_hooks.context.related import add_related
@@ -55,6 +58,7 @@ def build(ws: Workspace, request: Request, given: Collection[str] = ()) -> Packa
     if not request.task.strip():
         raise UsageProblem("the task is empty.", place="kl context", hint='Describe the work: kl context "…"')
     require_setup(ws)
+    policy = load_policy(ws, actor)
     task = Task(request.task, read_signals(request.task))
     retrievers, failed = all_retrievers(ws.plugins)
     # no hook: code is ranked in this package, and a hook's own module would be one more that every package runs
@@ -65,20 +69,26 @@ def build(ws: Workspace, request: Request, given: Collection[str] = ()) -> Packa
         retrievers, failed = [one for one in retrievers if one.name == "standing"], {}
     found = gather(retrievers, ws, task, redact)
     found = replace(found, coverage=dict(sorted({**found.coverage, **failed}.items())))
-    found = add_related(ws, request, task, found, redact)
+    found = add_related(ws, request, task, found, redact, policy)
     tree = (tree_of_revision(ws.repo, "HEAD") or "") if ws.repo else ""
-    return assemble(task, found, request, tree, given)
+    return assemble(task, found, request, tree, given, policy)
 
 
-def assemble(task: Task, found: Gathered, request: Request, tree: str = "", given: Collection[str] = ()) -> Package:
+def assemble(
+    task: Task, found: Gathered, request: Request, tree: str = "", given: Collection[str] = (),
+    policy: Policy | None = None,
+) -> Package:  # fmt: skip
     """Return the package of what was found for a content tree. KeyError for a style or a profile that is not known."""
     style, budget = STYLES[request.style], read_budget(request.budget)
-    relevant, omissions = sift(fuse(found.lists, found.weights, request.profile), task.signals)
+    ranked = fuse(found.lists, found.weights, request.profile)
+    governed = govern(policy, ranked, code_of(found.lists), found.lists)
+    relevant, irrelevant = sift(governed.ranked, task.signals)
+    omissions = [*governed.omissions, *irrelevant]
     if request.weight == "low":
         unproven = [one for one in relevant if one.candidate.tier in (Tier.GUESSED, Tier.ASSUMED)]
         omissions += [Omission(one.candidate.id, "not proven: the weight is low") for one in unproven]
         relevant = [one for one in relevant if one not in unproven]
-    code = code_of(found.lists)
+    relevant, code = [replace(one, candidate=conceal(one.candidate)) for one in relevant], governed.code
     if given:  # not before: the best that is left would set what is relevant
         relevant = [one for one in relevant if one.candidate.id not in given]
         code = _without(code, given)
@@ -88,7 +98,9 @@ def assemble(task: Task, found: Gathered, request: Request, tree: str = "", give
         omissions += [Omission(one.candidate.id, f"over {request.max_sources} sources") for one in rest]
         relevant = relevant[: request.max_sources - len(files)]
         code = Code(files, code.symbols)
-    fitted = fit(relevant, budget, style, code=code, notes=_notes(task, found, request), omissions=omissions)
+    denied, notes = len(governed.omissions), _notes(task, found, request)
+    nothing = f"Nothing to show: {POLICY_FILE} denies {denied} of the items found." if denied else NOTHING
+    fitted = fit(relevant, budget, style, code=code, notes=notes, omissions=omissions, nothing=nothing)
     items = tuple(_item(chosen) for chosen in (*fitted.chosen, *fitted.code))
     config = {"budget": write_budget(budget), "style": request.style, "weights": dict(found.weights)}
     facts = {
@@ -97,9 +109,12 @@ def assemble(task: Task, found: Gathered, request: Request, tree: str = "", give
         "config": {**config, **request.options()},
         "coverage": dict(found.coverage),
     }
+    if governed.decision:
+        facts["policy"] = governed.decision.id
     package_id = _id(fitted, style, facts)
     text, sizes = fitted.page(style, package_id), _characters_by_kind(fitted, style)
-    return Package(package_id, task.text, fitted.budget, items, fitted.omissions, found.coverage, text, sizes)
+    decision = governed.decision
+    return Package(package_id, task.text, fitted.budget, items, fitted.omissions, found.coverage, text, sizes, decision)
 
 
 def _without(code: Code, given: Collection[str]) -> Code:

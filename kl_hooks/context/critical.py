@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from kl_hooks.clock import micros
+from kl_hooks.context.policy import conceal, load_policy
 from kl_hooks.kinds.failure import failure_candidate, occurrences
 from kl_hooks.kinds.feature import feature_ids
 from kl_hooks.kinds.gate import DO_NOT_ADJUST, Gate
@@ -98,15 +99,22 @@ def critical(ws: Workspace, asked: CriticalRequest, most: int = MOST, omit: Sequ
     """Return every section with at most `most` items, and how many more there are. `omit` names sections.
 
     The build of a feature adds architecture, the roles and the overviews of features; a named feature its overview.
+    What the policy denies is neither shown nor counted.
     """
-    found = []
+    found, policy = [], load_policy(ws)
     for section in SECTIONS:
         if section.name in omit or (section.whole and not _is_wanted(section, asked)):
             continue
         live = live_records(ws, [one for one in _records(ws, section, asked) if _fits(ws, section, one, asked)])
         outdated = stale_reasons(ws, live)
         live = [one for one in live if one.id not in outdated]
-        shown = demote_uncommitted(ws, [_candidate(ws, section, one) for one in live[:most]])
+        hidden: dict[str, str] = {}
+        if policy:
+            decided = {one.id: policy.decide((record_candidate(ws, one),)) for one in live}
+            live = [one for one in live if decided[one.id][0] != "deny"]
+            hidden = {name: rule for name, (effect, rule) in decided.items() if effect == "redact"}
+        some = [replace(_candidate(ws, section, one), redacted_by=hidden.get(one.id, "")) for one in live[:most]]
+        shown = demote_uncommitted(ws, [conceal(one) for one in some])
         found.append(FilledSection(section, list(shown), len(live) - len(shown)))
     return found
 

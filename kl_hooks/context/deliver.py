@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from kl_hooks.clock import iso, micros
 from kl_hooks.context import package_log
 from kl_hooks.context.build import build
+from kl_hooks.context.policy import WITHHELD, audit_event, load_policy
 from kl_hooks.context.signals import read_signals
 from kl_hooks.errors import KlError, UsageProblem
 from kl_hooks.model.canonical import digest, replace_surrogates
@@ -47,19 +48,27 @@ class Delivered:
     """A warning about this delivery, for stderr."""
 
 
-def deliver(ws: Workspace, request: Request, given: Collection[str] = ()) -> Delivered:
-    """Build, cache and record the package of a request, without what was `given` before. Raises as `build`."""
+def deliver(ws: Workspace, request: Request, given: Collection[str] = (), actor: str = "") -> Delivered:
+    """Build, cache and record the package of a request, without what was `given` before. Raises as `build`.
+
+    `actor`: whom the policy is evaluated for; empty: whoever runs this.
+    """
     from kl_hooks.store.redaction import redact
 
     began, now = time.perf_counter(), ws.clock.now()
-    package = build(ws, request, given)
+    package = build(ws, request, given, actor)
     about = envelope(request.task, request.budget, request.style, request.trace_id, now)
     made = Delivered(document(package, about), package.text)
     took = round((time.perf_counter() - began) * 1000)
-    failed = [why for event in _events(request, made, took) if (why := package_log.append_event(ws.state, event))]
+    events = [
+        *_events(request, made, took),
+        *([audit_event(package.decision, made.document)] if package.decision else []),
+    ]
+    failed = [why for event in events if (why := package_log.append_event(ws.state, event))]
     remark = failed[0] if failed else _record_injections(ws, package)
     # The cache may hold what the caller may see; the task goes in redacted, because it may quote a secret.
-    entry = {"document": {**made.document, "task": redact(request.task)}, "text": made.text}
+    policy = package.decision.policy if package.decision else ""
+    entry = {"document": {**made.document, "task": redact(request.task)}, "text": made.text, "policy": policy}
     ws.cache.set(_key(package.id), json.dumps(entry).encode(), ttl=TTL_SECONDS)
     return Delivered(made.document, made.text, remark)
 
@@ -68,7 +77,7 @@ def _record_injections(ws: Workspace, package: Package) -> str:
     """Record an Event for each record in the package; return why that failed, or nothing. The package is not lost."""
     from kl_hooks.records.events import Event, append_events
 
-    given = [item.candidate.id for item in package.items if item.candidate.kind in ws.kinds]
+    given = [item.candidate.id for item in package.items if item.candidate.kind in ws.kinds and item.form != "redacted"]
     try:
         append_events(ws, [Event("injected", one, body={"package": package.id}) for one in given])
     except (KlError, OSError) as problem:
@@ -115,26 +124,32 @@ def _assembly(request: Request, made: Delivered, took: int) -> dict[str, Any]:
     }
 
 
-def find_package(ws: Workspace, package_id: str) -> Delivered:
+def find_package(ws: Workspace, package_id: str, actor: str = "") -> Delivered:
     """Return the package of an ID (or of its beginning): from the cache, or built again from its logged request.
+
+    What was made for another actor, or by another policy, is built again too: it may show more than is allowed now.
 
     Raises UsageProblem where no such package is known.
     """
-    cached = _cached(ws, package_id)
+    policy = load_policy(ws, actor)
+    key = policy.key if policy else ""
+    cached = _cached(ws, package_id, key)
     if cached is not None:
         return cached
     record = _logged_request(ws, package_id)
     full_id = record["package_id"]
-    cached = _cached(ws, full_id) if full_id != package_id else None
+    cached = _cached(ws, full_id, key) if full_id != package_id else None
     if cached is not None:
         return cached
     if record.get("task_cut"):
         raise UsageProblem("its task was too long to be recorded whole.", place=full_id, hint="Ask again: kl context …")
     request = _request(record)
-    again = deliver(ws, request)
+    again = deliver(ws, request, actor=actor)
     now_id = again.document["package_id"]
-    same = "the same" if now_id == full_id else f"now {now_id}: the knowledge base has changed since"
-    remark = f"{full_id} is no longer cached; built again from its request, {same}."
+    whose = f" for {policy.actor}" if policy else ""
+    changed = "the policy, its reader or the knowledge base has changed" if policy else "the knowledge base has changed"
+    same = "the same" if now_id == full_id else f"now {now_id}: {changed} since"
+    remark = f"{full_id} is no longer cached{whose}; built again from its request, {same}."
     return Delivered(again.document, again.text, remark)
 
 
@@ -149,7 +164,7 @@ def _request(record: Mapping[str, Any]) -> Request:
     return replace(plain, **changes)
 
 
-def _cached(ws: Workspace, package_id: str) -> Delivered | None:
+def _cached(ws: Workspace, package_id: str, policy: str) -> Delivered | None:
     value = ws.cache.get(_key(package_id)) if ws.state.cache.is_dir() else None
     if value is None:
         return None
@@ -159,6 +174,7 @@ def _cached(ws: Workspace, package_id: str) -> Delivered | None:
         over = micros(shown["created_at"]) + shown["ttl_seconds"] * 1_000_000
         # the cache's digest shows that an entry is whole, not that it is a package of this version
         known = shown["schema"] == SCHEMA and shown["package_id"] == package_id and isinstance(text, str)
+        known = known and read.get("policy", "") == policy
     except (ValueError, KeyError, TypeError):
         return None
     return Delivered(shown, text) if known and ws.clock.now() < over else None
@@ -211,7 +227,7 @@ def document(package: Package, about: Envelope) -> dict[str, Any]:
         "items": [_item_to_dict(item) for item in package.items],
         "omitted": [{"id": safe_text(one.id), "reason": safe_text(one.reason)} for one in package.omissions],
         "coverage": dict(package.coverage),
-        "policy_decision_id": None,
+        "policy_decision_id": package.decision.id if package.decision else None,
         "characters": dict(package.characters),
     }
 
@@ -259,7 +275,8 @@ def explain_one(shown: Mapping[str, Any], wanted: str) -> list[str]:
         if one["id"] == wanted:
             return [f"omitted from {package}: {one['reason']}"]
     asked = ", ".join(f"{name} ({how})" for name, how in shown["coverage"].items()) or "none"
-    return [f"not in {package}: no retriever brought {one_line(wanted)}. Asked: {asked}"]
+    withheld = ", or the policy denies it" if any(one["id"] == WITHHELD for one in shown["omitted"]) else ""
+    return [f"not in {package}: no retriever brought {one_line(wanted)}{withheld}. Asked: {asked}"]
 
 
 def _item_lines(item: Mapping[str, Any]) -> list[str]:

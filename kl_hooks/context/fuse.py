@@ -142,18 +142,19 @@ def sift(ranked: Sequence[Ranked], signals: Signals) -> tuple[list[Ranked], list
     """Return (what may be shown, what not and why), both in the order given."""
     shown: list[Ranked] = []
     omissions: list[Omission] = []
-    texts: dict[tuple[str, str], str] = {}
+    texts: dict[tuple[str, str, str], str] = {}
     for item in ranked:
         one = item.candidate
         reason = "expired" if one.freshness == "expired" else one.omit or one.beyond
         if not reason and not one.is_lasting and not one.pinned:
             reason = _below_threshold(item, signals)
-        if not reason and one.text and (one.kind, one.text) in texts:
-            reason = f"same text as {texts[one.kind, one.text]}"
+        text = (one.kind, one.text, one.redacted_by)  # what is redacted shows its text to nobody
+        if not reason and one.text and text in texts:
+            reason = f"same text as {texts[text]}"
         if reason:
             omissions.append(Omission(one.id, reason))
         else:
-            texts[one.kind, one.text] = one.id
+            texts[text] = one.id
             shown.append(item)
     return shown, omissions
 

@@ -140,7 +140,7 @@ class Chosen:
 
     ranked: Ranked
     form: str
-    """`full`, `summary`, or of code `name`."""
+    """`full`, `summary`, `redacted`, or of code `name`."""
     text: str
     """What is quoted of it."""
     block: str = ""
@@ -160,7 +160,7 @@ class TextStyle:
         return f"\n## {quoted_field(kind, 40)}\n"
 
     def item(self, candidate: Candidate, form: str, text: str) -> str:
-        return f"- {_line(candidate, form)}\n{quoted_lines(text, '  | ')}\n"
+        return f"- {_line(candidate, form)}\n" + (f"{quoted_lines(text, '  | ')}\n" if form != "redacted" else "")
 
     def file(self, candidate: Candidate, symbols: Sequence[Chosen]) -> str:
         lines = [f"- {quoted_field(candidate.path)}{_in_brackets(candidate)}"]
@@ -194,7 +194,8 @@ class MarkdownStyle:
         words = _status(candidate, form)
         place = _place(candidate)
         name = f"`{quoted_field(candidate.id)}`" + (f" `{place}`" if place else "")
-        return f"\n- {f'**{words}** ' if words else ''}{name}\n\n{quoted_lines(text, '      ')}\n"
+        quoted = f"\n{quoted_lines(text, '      ')}\n" if form != "redacted" else ""
+        return f"\n- {f'**{words}** ' if words else ''}{name}\n{quoted}"
 
     def file(self, candidate: Candidate, symbols: Sequence[Chosen]) -> str:
         lines = [f"\n- `{quoted_field(candidate.path)}`{_in_brackets(candidate)}", *([""] if symbols else [])]
@@ -226,12 +227,15 @@ class XmlStyle:
     def item(self, candidate: Candidate, form: str, text: str) -> str:
         place = {"path": candidate.path, "line": str(candidate.line or "")}
         facts = {"kind": candidate.kind, "id": candidate.id, **place, "status": _status(candidate, form)}
+        if form == "redacted":
+            return f"<item{_attributes(facts)}/>\n"
         return f"<item{_attributes(facts)}>\n{_content(text)}\n</item>\n"
 
     def file(self, candidate: Candidate, symbols: Sequence[Chosen]) -> str:
-        lines = [f"<file{_attributes({'path': candidate.path, 'tests': candidate.proof})}>"]
+        status = "redacted" if candidate.redacted_by else ""
+        lines = [f"<file{_attributes({'path': candidate.path, 'tests': candidate.proof, 'status': status})}>"]
         for one in symbols:
-            if one.form != "name":
+            if one.form in ("full", "summary"):
                 candidate = one.ranked.candidate
                 about = {"name": qualname(candidate), "line": str(candidate.line), "tests": candidate.proof}
                 lines.append(f"<symbol{_attributes(about)}>{_content(one.text)}</symbol>")
@@ -281,7 +285,7 @@ def _name(one: Chosen) -> str:
     """Return `Cart.total:40`, and what tests show of it: `Cart.total:40 (3 tests passed)`."""
     candidate = one.ranked.candidate
     name = f"{quoted_field(qualname(candidate))}:{candidate.line}"
-    return name if one.form == "name" else name + _in_brackets(candidate)
+    return name if one.form in ("name", "redacted") else name + _in_brackets(candidate)
 
 
 def qualname(candidate: Candidate) -> str:
@@ -296,13 +300,14 @@ def qualname(candidate: Candidate) -> str:
 
 
 def _in_brackets(candidate: Candidate) -> str:
-    return f" ({quoted_field(candidate.proof, 80)})" if candidate.proof else ""
+    words = "redacted" if candidate.redacted_by else candidate.proof
+    return f" ({quoted_field(words, 80)})" if words else ""
 
 
 def _packed(symbols: Sequence[Chosen], indent: str) -> list[str]:
     """Return the names that have no text, several to a line."""
     # textwrap breaks at any space but this one: a name with a space in it (another language's) remains one
-    names = [_name(one).replace(" ", "\N{NO-BREAK SPACE}") for one in symbols if one.form == "name"]
+    names = [_name(one).replace(" ", "\N{NO-BREAK SPACE}") for one in symbols if one.form in ("name", "redacted")]
     lines = textwrap.wrap(
         "  ".join(names), _WIDTH, initial_indent=indent, subsequent_indent=indent, break_long_words=False,
         break_on_hyphens=False,
@@ -388,16 +393,18 @@ def fit(
     code: Code = Code(),
     notes: Sequence[str] = (),
     omissions: Sequence[Omission] = (),
+    nothing: str = NOTHING,
 ) -> Fitted:
     """Return the items of `ranked` and `code` that a package of this budget holds; rendered it is never larger.
 
-    Both are best first. `notes` are lines to add where they fit; `omissions` are those of before, counted too.
+    Both are best first. `notes` are lines to add where they fit; `omissions` are those of before, counted too;
+    `nothing` is the line where there is nothing to show.
     """
     count = estimator_of(budget).count
     of = len(ranked) + len(code.files) + len(code.symbols) + len(omissions)
     frame = Fitted((), tuple(omissions), (), budget, of)
     any_found = bool(ranked or code.symbols or code.files)
-    lines = (*(() if any_found else (NOTHING,)), *notes)
+    lines = (*(() if any_found else (nothing,)), *notes)
     small = count("x" * _OMISSIONS_FROM) > budget.total
     spare = 0 if small else _OMISSIONS_LINE
     fitted = frame if small else _with_notes(frame, lines, style)
@@ -496,7 +503,7 @@ class _Filling:
         rich = characters >= _BODIES_FROM
         bodies, docs = (_BODIES, 3 * _DOCS) if rich else (0, _DOCS)
         for one in code.symbols:
-            forms = ["name"]
+            forms = ["redacted" if one.candidate.redacted_by else "name"]
             if docs and (one.candidate.summary or one.candidate.proof):
                 forms, docs = ["summary", "name"], docs - 1
             if bodies and one.candidate.text:
@@ -513,7 +520,7 @@ class _Filling:
         path = one.candidate.path
         if path in self.files:
             return True
-        return self._put(path, Chosen(one, "name", ""), [])
+        return self._put(path, Chosen(one, "redacted" if one.candidate.redacted_by else "name", ""), [])
 
     def _add_symbol(self, one: Ranked, forms: Sequence[str]) -> bool:
         path = one.candidate.path
@@ -539,6 +546,8 @@ def _forms(item: Ranked, budget: Budget) -> list[tuple[Candidate, str, str]]:
     A pinned item has shorter and shorter lines besides, without its path.
     """
     count, one = estimator_of(budget).count, item.candidate
+    if one.redacted_by:
+        return [(one, "redacted", "")]
     full = whole(one)
     summary = one_line(one.summary or one.title or full, SUMMARY)
     bare = replace(one, path="", line=0, marks=())

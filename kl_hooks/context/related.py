@@ -20,6 +20,7 @@ from kl_hooks.model.text import one_line
 from kl_hooks.proof.symbol_tests import results, tests_calling
 
 if TYPE_CHECKING:
+    from kl_hooks.context.policy import Policy
     from kl_hooks.model.symbol import Symbol
     from kl_hooks.store.database import Database
     from kl_hooks.workspace import Workspace
@@ -37,10 +38,14 @@ _NEIGHBOR_RELATIONS: Final = ("defines", "implements", "inherits", "references",
 _FRAME_REASON: Final = "a frame of the traceback in the task"
 
 
-def add_related(ws: Workspace, request: Request, task: Task, found: Gathered, clean: Callable[[str], str]) -> Gathered:
+def add_related(
+    ws: Workspace, request: Request, task: Task, found: Gathered, clean: Callable[[str], str],
+    policy: Policy | None = None,
+) -> Gathered:  # fmt: skip
     """Return what was gathered, with related code, bodies and test results. UsageProblem for a pin that names nothing.
 
-    `clean` redacts. Without a graph nothing is added; a graph that can't be read lowers the coverage.
+    `clean` redacts; what `policy` hides gets no body. Without a graph nothing is added; a graph that can't be read
+    lowers the coverage.
     """
     coverage, lists = dict(found.coverage), dict(found.lists)
     if request.scope:
@@ -53,7 +58,7 @@ def add_related(ws: Workspace, request: Request, task: Task, found: Gathered, cl
                 if request.weight == "high":
                     lists["neighbors"] = tuple(_neighbors(db, lists))
                 lists = {name: rows for name, rows in lists.items() if rows or name in found.lists}
-                lists = _described(ws, db, lists, clean)
+                lists = _described(ws, db, lists, clean, policy)
             elif request.pins:
                 lists["pins"] = tuple(_pinned(ws, None, request.pins))
     except UsageProblem:  # a pin that names nothing is a usage error; a graph that can't be read only lowers coverage
@@ -156,12 +161,16 @@ def _neighbors(db: Database, lists: Mapping[str, Sequence[Candidate]]) -> Iterat
 
 
 def _described(
-    ws: Workspace, db: Database, lists: dict[str, tuple[Candidate, ...]], clean: Callable[[str], str]
-) -> dict[str, tuple[Candidate, ...]]:
+    ws: Workspace, db: Database, lists: dict[str, tuple[Candidate, ...]], clean: Callable[[str], str],
+    policy: Policy | None,
+) -> dict[str, tuple[Candidate, ...]]:  # fmt: skip
     """Return the lists with bodies and test results at the code that will be shown first."""
     code = code_of(lists)
-    symbols = [one.candidate for one in code.symbols[:_WITH_TESTS]]
-    files = [one.candidate for one in code.files[: _WITH_TESTS // 2] if not is_test_path(one.candidate.path)]
+    symbols, files = ([one.candidate for one in some] for some in (code.symbols, code.files))
+    if policy:
+        symbols, files = ([one for one in some if policy.shows(one)] for some in (symbols, files))
+    symbols = symbols[:_WITH_TESTS]
+    files = [one for one in files[: _WITH_TESTS // 2] if not is_test_path(one.path)]
     known = symbols_by_id(db, [one.id for one in symbols])
     # no class: its body is mostly methods that are listed anyway, and 40 lines of it end in a docstring
     callables = [one.id for one in symbols if one.id in known and split_id(one.id)[0] in ("function", "method")]

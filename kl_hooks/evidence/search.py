@@ -143,7 +143,7 @@ def _commit_candidate(commit: LoggedCommit) -> Candidate:
     return Candidate(
         id=f"commit:{commit.sha}", kind="commit", title=commit.subject,
         text=f"{line}\ntouched {files}" if files else line, summary=line,
-        authority="human", reasons=("a past commit with words of the task",),
+        authority="human", reasons=("a past commit with words of the task",), touches=tuple(commit.files),
     )  # fmt: skip
 
 

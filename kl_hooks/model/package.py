@@ -111,6 +111,13 @@ class Candidate:
     """Millionths, where its retriever gives more than an order."""
     parts: tuple[tuple[str, int], ...] = ()
     """What that score is made of."""
+    touches: tuple[str, ...] = ()
+    """Other files that it is about: those of a commit, those that a record is about."""
+    tags: tuple[str, ...] = ()
+    classification: str = ""
+    """Of a record whose kind has a field of that name: its value."""
+    redacted_by: str = ""
+    """The rule of the policy by which only its ID, kind and place are shown; empty: none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +142,19 @@ class Omission:
 
     id: str
     reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyDecision:
+    """What a policy decided about the candidates of one package."""
+
+    id: str
+    policy: str
+    """Digest of the policy and of the actor."""
+    actor: str
+    """`human`, or `agent:NAME`."""
+    effects: tuple[tuple[str, str, str, str], ...]
+    """(ID, path of code, `allow`, `redact` or `deny`, rule) of each candidate, sorted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,3 +183,5 @@ class Package:
     """The rendered package: what the budget bounds."""
     characters: Mapping[str, int] = field(default_factory=dict)
     """Kind → characters of its items in the text; of code those of all files."""
+    decision: PolicyDecision | None = None
+    """None: there is no policy."""

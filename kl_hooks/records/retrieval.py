@@ -85,8 +85,15 @@ def record_candidate(ws: Workspace, record: Record) -> Candidate:
         tier=tier([evidence]), freshness="current", authority=record.authority,
         reasons=(f"{kind.name}, {record.status}, by {record.authority}",),
         marks=("agent",) if record.authority == "agent" else (),
-        read_from=record.text("source_path"),
+        read_from=record.text("source_path"), tags=record.many("tags"), classification=record.text("classification"),
+        touches=_files_of(kind, record),
     )  # fmt: skip
+
+
+def _files_of(kind: Kind, record: Record) -> tuple[str, ...]:
+    """Return the files, folders and globs that a record is about, without symbols and other records."""
+    named = [text for field in kind.all_fields if field.type == "ids" for text in record.many(field.name)]
+    return tuple(text.removeprefix("file:") for text in named if text.startswith("file:") or "/" in text)
 
 
 def record_text(kind: Kind, record: Record) -> str:

@@ -213,7 +213,7 @@ def _context(ws: Workspace, given: Arguments) -> Any:
     from kl_hooks.context.deliver import deliver
     from kl_hooks.model.package import Request
 
-    made = deliver(ws, Request(given["task"], given.get("budget") or str(ws.settings.budget)))
+    made = deliver(ws, Request(given["task"], given.get("budget") or str(ws.settings.budget)), actor=author(ws))
     shown = made.document
     keys = ("package_id", "budget", "coverage", "omitted")
     return {"text": made.text, **{name: shown[name] for name in keys if name in shown}}

@@ -120,8 +120,9 @@ def read_resource(ws: Workspace, uri: str) -> str:
         return record_text(ws.kinds["decision"], get_record(ws, name, "decision"))
     if kind == "package" and uri.startswith("kl://") and name:
         from kl_hooks.context.deliver import find_package
+        from kl_hooks.tools.kind_tools import author
 
-        return find_package(ws, name).text
+        return find_package(ws, name, author(ws)).text
     raise UsageProblem("there is no resource of this URI.", place=uri, hint="kl://adr/ADR-0001 or kl://package/cp-…")
 
 

@@ -1,0 +1,283 @@
+"""Policy: what of the knowledge base may be shown to whom, by the rules in `.kl/policy.yaml`.
+
+Evaluated over the fused candidates, before the budget: what is denied uses none of it. The strongest
+effect wins (deny, redact, allow), so the order of the rules does not matter. A policy only ever takes something away:
+that is why the one of a cloned repository needs no trust. It governs what kl shows, not who can open a file.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from kl_hooks.context import package_log
+from kl_hooks.context.fuse import Ranked
+from kl_hooks.context.page import Code
+from kl_hooks.errors import UsageProblem
+from kl_hooks.model.actors import agent
+from kl_hooks.model.canonical import digest
+from kl_hooks.model.package import CODE, Candidate, Omission, PolicyDecision
+from kl_hooks.model.problem import Problem, Problems
+from kl_hooks.model.text import one_line
+from kl_hooks.proof.expected_tests import path_matches
+from kl_hooks.store.files import read_small
+
+if TYPE_CHECKING:
+    from kl_hooks.config.yaml import Node, NodeReader
+    from kl_hooks.workspace import Workspace
+
+POLICY_FILE: Final = ".kl/policy.yaml"
+EFFECTS: Final = ("deny", "redact", "allow")
+"""The strongest first."""
+WITHHELD: Final = "withheld"
+"""In place of the ID of a denied item, for agents: the ID of code or of a page is its path and name."""
+NO_RULE: Final = "no rule allows it"
+_KINDS: Final = ("code", *CODE, "claim", "commit", "evidence", "failing test", "page", "violation")
+"""Kinds of candidates that are no records. `code`: files and symbols."""
+_CONDITIONS: Final = ("paths", "kinds", "tags", "classification", "actors")
+_ACTOR: Final = re.compile(r"human|agent|agent:.{1,80}")
+_LONGEST: Final = 200
+_LOGGED: Final = 100
+"""Items of a decision in the audit, the denied ones first; the rest is counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One rule. An empty condition is met by everything; of a condition's values one is enough."""
+
+    name: str
+    effect: str
+    """One of `EFFECTS`."""
+    paths: tuple[str, ...] = ()
+    """Globs from the root: `*` stays within a name, `**` is any folders; a folder means all in it."""
+    kinds: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    classification: tuple[str, ...] = ()
+    actors: tuple[str, ...] = ()
+
+    def matches(self, one: Candidate, actor: str) -> bool:
+        """Return whether an item meets every condition.
+
+        Of several files of an item one is enough to hide it, and all are needed to allow it.
+        """
+        paths = [posixpath.normpath(path) for path in (one.path, *one.touches) if path]
+        enough = all if self.effect == "allow" else any
+        kinds = (one.kind, "code") if one.kind in CODE else (one.kind,)
+        return (
+            (not self.actors or actor in self.actors or actor.partition(":")[0] in self.actors)
+            and (not self.kinds or not set(kinds).isdisjoint(self.kinds))
+            and (not self.tags or not set(one.tags).isdisjoint(self.tags))
+            and (not self.classification or one.classification in self.classification)
+            and (not self.paths or (bool(paths) and enough(self._has_path(path) for path in paths)))
+        )
+
+    def _has_path(self, path: str) -> bool:
+        return any(path_matches(path, glob) for glob in self.paths)
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """The rules, and whom they are evaluated for."""
+
+    rules: tuple[Rule, ...]
+    actor: str
+    """`human`, or `agent:NAME`."""
+    key: str = ""
+    """Digest of the text of the rules and of the actor."""
+
+    def decide(self, candidates: Iterable[Candidate]) -> tuple[str, str]:
+        """Return (effect, name of the rule) for one item, of which several retrievers may know different facts.
+
+        Where any rule allows, only what a rule allows or redacts is shown, as with sshd's AllowUsers.
+        """
+        some = tuple(candidates)
+        found = [
+            (EFFECTS.index(rule.effect), rule.name)
+            for rule in self.rules
+            if any(rule.matches(one, self.actor) for one in some)
+        ]
+        if found:
+            effect, name = min(found)
+            return EFFECTS[effect], name
+        return ("deny", NO_RULE) if any(rule.effect == "allow" for rule in self.rules) else ("allow", "")
+
+    def shows(self, one: Candidate) -> bool:
+        """Return whether an item is neither denied nor redacted."""
+        return self.decide((one,))[0] == "allow"
+
+
+def load_policy(ws: Workspace, actor: str = "") -> Policy | None:
+    """Return the policy of the working tree, for an actor (empty: whoever runs this); None where there is none.
+
+    Raises Problems for a wrong file and UsageProblem for an unreadable one. A gate fails closed: a package without the
+    rules could show what they deny, and an empty one would read as if nothing were known, so there is no package.
+    """
+    path = ws.root / POLICY_FILE
+    text = read_small(path, within=ws.root)
+    if text is None:
+        if path.is_symlink():  # else a link to nothing would switch the rules off
+            raise UsageProblem("a link to nothing.", place=POLICY_FILE, hint="Put the file itself here.")
+        return None
+    rules = read_rules(text, ws.kinds)
+    named = agent(ws.environ)
+    actor = actor or (f"agent:{named}" if named else "human")
+    return Policy(rules, actor, digest("policy/1", [text.decode("utf-8", "replace"), actor]))
+
+
+def read_rules(text: bytes, kinds: Collection[str]) -> tuple[Rule, ...]:
+    """Return the rules of a policy file. `kinds`: those of records. Raises Problems with everything that is wrong."""
+    from kl_hooks.config.yaml import NodeReader, load_yaml
+
+    root, problems = load_yaml(POLICY_FILE, text)
+    reader = NodeReader(POLICY_FILE, problems)
+    found = reader.keys(root, ("version", "rules")) if root else {}
+    if "version" in found:
+        reader.choice(found["version"][1], '"version"', ("1",))
+    rules: list[Rule] = []
+    if "rules" in found:
+        for node in reader.items(found["rules"][1], '"rules"'):
+            rules += _read_rule(reader, node, kinds, [rule.name for rule in rules])
+    elif not problems:
+        problems.append(Problem(POLICY_FILE, 0, 0, '"rules" is missing.', "Write `rules: []` for none."))
+    if problems:
+        raise Problems(problems)
+    return tuple(rules)
+
+
+def _read_rule(reader: NodeReader, node: Node, kinds: Collection[str], names: Collection[str]) -> Iterator[Rule]:
+    found = reader.keys(node, ("name", *EFFECTS), " in a rule")
+    if not found:
+        reader.report(node, "a rule needs a name and an effect.", f"Effects: {', '.join(EFFECTS)}.")
+        return
+    name = reader.text(found["name"][1], '"name"') if "name" in found else ""
+    if "name" not in found:
+        reader.report(node, 'a rule needs a "name".', "The audit and the package name it.")
+    elif name in names:
+        reader.report(found["name"][1], f'the name "{one_line(name, 80)}" is given twice.', "Name each rule once.")
+    elif len(name) > _LONGEST or name == NO_RULE:
+        reader.report(found["name"][1], "this can't be the name of a rule.", f"At most {_LONGEST} characters.")
+    effects = [effect for effect in EFFECTS if effect in found]
+    if len(effects) != 1:
+        reader.report(node, f"a rule has one effect, not {len(effects)}.", f"Give one of: {', '.join(EFFECTS)}.")
+        return
+    where = f' in "{effects[0]}"'
+    conditions = reader.keys(found[effects[0]][1], _CONDITIONS, where)
+    values = {key: tuple(_read_values(reader, key, value, kinds)) for key, (_, value) in conditions.items()}
+    yield Rule(name, effects[0], **values)
+
+
+def _read_values(reader: NodeReader, key: str, node: Node, kinds: Collection[str]) -> Iterator[str]:
+    from kl_hooks.config.yaml import suggest_spelling
+
+    known = {*_KINDS, *kinds}
+    found = reader.texts(node, f'"{key}"')
+    if not found:
+        reader.report(node, f'"{key}" must name something.', "Leave the condition out to match everything.")
+    for text in found:
+        value = text.value
+        if key == "kinds" and value not in known:
+            hint = suggest_spelling(value, known) or f"Known: {', '.join(sorted(known))}."
+            reader.report(text, f'unknown kind "{one_line(value, 80)}".', hint)
+        elif key == "actors" and not _ACTOR.fullmatch(value):
+            reader.report(text, f'unknown actor "{one_line(value, 80)}".', "Write human, agent or agent:NAME.")
+        elif key == "paths" and (len(value) > _LONGEST or value.startswith("/") or ".." in value.split("/")):
+            reader.report(text, "must be a glob of files in this repository.", "Such as src/payments/**.")
+        yield value
+
+
+@dataclass(frozen=True, slots=True)
+class Governed:
+    """The candidates that may be shown."""
+
+    ranked: list[Ranked]
+    """Those to be redacted are marked, not yet emptied: their text still decides whether they are relevant."""
+    code: Code
+    omissions: list[Omission]
+    decision: PolicyDecision | None
+
+
+def govern(
+    policy: Policy | None, ranked: Sequence[Ranked], code: Code, lists: Mapping[str, Sequence[Candidate]]
+) -> Governed:
+    """Drop what is denied and mark what is redacted. `lists`: the candidates before fusion, each of which counts."""
+    if policy is None:
+        return Governed(list(ranked), code, [], None)
+    variants: dict[tuple[str, str], list[Candidate]] = {}
+    fused = [one.candidate for one in (*ranked, *code.files, *code.symbols)]
+    for one in (*fused, *(row for rows in lists.values() for row in rows)):
+        variants.setdefault(_key(one), []).append(one)
+    effects = {key: policy.decide(some) for key, some in variants.items()}
+    denied_files = {
+        path: rule for (name, path), (effect, rule) in effects.items() if effect == "deny" and name == f"file:{path}"
+    }
+    for one in fused:
+        if one.kind == "symbol" and one.path in denied_files:
+            effects[_key(one)] = ("deny", denied_files[one.path])
+    omissions: list[Omission] = []
+
+    def allowed(some: Sequence[Ranked], conceal_now: bool) -> Iterator[Ranked]:
+        for one in some:
+            effect, rule = effects[_key(one.candidate)]
+            if effect == "deny":
+                name = one.candidate.id if policy.actor == "human" else WITHHELD
+                omissions.append(Omission(name, f"denied by policy: {rule}"))
+            elif effect == "redact":
+                marked = replace(one.candidate, redacted_by=rule)
+                yield replace(one, candidate=conceal(marked) if conceal_now else marked)
+            else:
+                yield one
+
+    remaining = list(allowed(ranked, False))
+    shown = Code(tuple(allowed(code.files, True)), tuple(allowed(code.symbols, True)))
+    rows = tuple((name, path, *effects[name, path]) for name, path in sorted({_key(one) for one in fused}))
+    found = PolicyDecision(f"pd-{digest('policy-decision/1', [policy.key, rows])[:12]}", policy.key, policy.actor, rows)
+    return Governed(remaining, shown, omissions, found)
+
+
+def _key(one: Candidate) -> tuple[str, str]:
+    # of code the same ID may be in several files; anything else is one item, whatever path a retriever knows
+    return one.id, one.path if one.kind in CODE else ""
+
+
+def conceal(one: Candidate) -> Candidate:
+    """Return an item with nothing but its ID, kind and place, where it is to be redacted."""
+    if not one.redacted_by:
+        return one
+    return Candidate(
+        one.id, one.kind, "", "", "", one.path, one.line, authority=one.authority, pinned=one.pinned,
+        is_lasting=one.is_lasting, reasons=(f"redacted by policy: {one.redacted_by}",), redacted_by=one.redacted_by,
+    )  # fmt: skip
+
+
+def audit_event(decision: PolicyDecision, shown: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the event of a decision. `shown`: the document of the package."""
+    items = sorted((EFFECTS.index(effect), rule, name) for name, _, effect, rule in decision.effects)
+    logged = [[EFFECTS[effect], one_line(rule, 40), one_line(name, 100)] for effect, rule, name in items if effect < 2]
+    return {
+        "event": "policy_decision",
+        "policy_decision_id": decision.id,
+        "package_id": shown["package_id"],
+        "created_at": shown["created_at"],
+        "subject": decision.actor,
+        "purpose": shown["request_id"],
+        "counts": {name: sum(row[2] == name for row in decision.effects) for name in EFFECTS},
+        "rules": dict(sorted(Counter(row[3] for row in decision.effects if row[3]).items())),
+        "items": logged[:_LOGGED],
+        "more_items": max(0, len(logged) - _LOGGED),
+    }
+
+
+def audit(ws: Workspace, package_id: str = "") -> list[dict[str, Any]]:
+    """Return the logged decisions, the newest first; of one package where its ID or the beginning of it is given.
+
+    An agent gets no items: the audit must not list to it what the packages withhold.
+    """
+    found = [
+        event for event in package_log.events_newest_first(ws.state)
+        if event.get("event") == "policy_decision" and str(event.get("package_id")).startswith(package_id)
+    ]  # fmt: skip
+    return [{**one, "items": []} for one in found] if agent(ws.environ) else found

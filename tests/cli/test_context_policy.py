@@ -1,0 +1,183 @@
+"""`kl context` under a policy, as people and agents see it, and `kl context audit`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kl_hooks.records.write import apply_verb, create_record
+from kl_hooks.tools.knowledge_tools import _context
+from tests.support import Checkout
+
+NOW = ("--now", "2026-11-21T12:00:00Z")
+TASK = "round the checkout total of a charge"
+POLICY = """version: 1
+rules:
+  - name: payments are internal
+    deny: {paths: ["src/payments/**"]}
+  - name: people
+    deny: {tags: [hr], actors: [agent]}
+  - name: customers
+    redact: {paths: ["src/customers/**"], actors: [agent, human]}
+  - name: memories stay short
+    redact: {kinds: [memory]}
+"""
+
+
+@pytest.fixture
+def shop(repo: Checkout) -> Checkout:
+    repo.write(
+        "src/payments/charge.py", 'def charge_total() -> int:\n    """Charge the SECRETTOTAL."""\n    return 1\n'
+    )
+    repo.write(
+        "src/customers/vip.py",
+        'def vip_checkout_total() -> int:\n    """Round PRIVATE vip totals."""\n    return 90210\n',
+    )
+    repo.write("src/shop.py", 'def checkout_total() -> int:\n    """Round a checkout total."""\n    return 1\n')
+    assert repo.kl("init", "--yes").returncode == 0
+    ws = repo.workspace()
+    tagged = {"title": "Checkout total HRNOTE", "context": "c", "decision": "d", "status": "accepted", "tags": ["hr"]}
+    create_record(ws, ws.kinds["decision"], tagged)
+    memory = create_record(ws, ws.kinds["memory"], {"title": "m", "pattern": "Round a checkout total HALFUP"})
+    apply_verb(ws, memory.id, "approve")
+    repo.commit()
+    return repo
+
+
+def context(repo: Checkout, *args: str, **environ: str) -> str:
+    ran = repo.kl("context", TASK, *NOW, *args, env=environ)
+    assert ran.returncode == 0, ran.stderr
+    return ran.stdout
+
+
+def document(repo: Checkout, **environ: str) -> Any:
+    return json.loads(context(repo, "--format", "json", **environ))
+
+
+@pytest.mark.requirement("E5")
+def test_denied_is_dropped_and_redacted_has_id_kind_and_place_only(shop: Checkout) -> None:
+    plain = document(shop)
+    assert plain["policy_decision_id"] is None
+    whole = json.dumps(plain)
+    assert all(word in whole for word in ("SECRETTOTAL", "PRIVATE", "HRNOTE", "HALFUP"))
+    shop.write(".kl/policy.yaml", POLICY)
+    for style in ("text", "markdown", "xml", "json"):
+        for more in ((), ("--budget", "20000"), ("--weight", "high", "--pin", "src/payments/charge.py")):
+            out = context(shop, "--format", style, "--explain", *more)
+            assert "HRNOTE" in out and "checkout_total" in out
+            assert not any(word in out for word in ("SECRETTOTAL", "PRIVATE", "90210", "HALFUP", "def vip"))
+            assert style == "json" or "src/payments" not in out
+    made = document(shop)
+    assert made["policy_decision_id"].startswith("pd-")
+    redacted = {item["path"]: item for item in made["items"] if item["form"] == "redacted"}
+    assert "src/customers/vip.py" in redacted and any(item["kind"] == "memory" for item in redacted.values())
+    for item in redacted.values():
+        assert (item["title"], item["text"], item["proof"], item["tier"]) == ("", "", "", None)
+        assert item["reasons"][0].startswith("redacted by policy: ")
+    reasons = {one["id"]: one["reason"] for one in made["omitted"]}
+    assert reasons["file:src/payments/charge.py"] == "denied by policy: payments are internal"
+    text = context(shop)
+    assert "- src/customers/vip.py (redacted)\n  vip_checkout_total:1\n" in text and "denied by policy" in text
+
+
+@pytest.mark.requirement("E5")
+def test_an_agent_is_not_shown_what_it_is_denied(shop: Checkout) -> None:
+    shop.write(".kl/policy.yaml", POLICY)
+    mine, its = document(shop), document(shop, KL_AGENT="codex")
+    assert mine["package_id"] != its["package_id"] and mine["policy_decision_id"] != its["policy_decision_id"]
+    whole = json.dumps(its)
+    assert "HRNOTE" not in whole and "payments/charge" not in whole and "ADR-0001" not in whole
+    assert {one["id"] for one in its["omitted"] if one["reason"].startswith("denied")} == {"withheld"}
+    # what was made for a person is not in the cache for an agent, whatever ID it knows
+    fresh = json.loads(shop.kl("context", TASK, "--format", "json").stdout)
+    served = shop.kl("context", "show", fresh["package_id"])
+    assert "HRNOTE" in served.stdout and not served.stderr
+    again = shop.kl("context", "show", fresh["package_id"], env={"KL_AGENT": "codex"})
+    assert "HRNOTE" not in again.stdout and "built again" in again.stderr
+    why = shop.kl("context", "why", "ADR-0001", its["package_id"], env={"KL_AGENT": "codex"})
+    assert "or the policy denies it" in why.stdout
+    # a tool is an agent's, whatever the environment names
+    answer = _context(shop.workspace(), {"task": TASK})
+    assert "HRNOTE" not in json.dumps(answer, default=str)
+
+
+@pytest.mark.requirement("E5")
+def test_why_names_the_rule(shop: Checkout) -> None:
+    shop.write(".kl/policy.yaml", POLICY)
+    package = document(shop)["package_id"]
+    why = shop.kl("context", "why", "file:src/payments/charge.py", package).stdout
+    assert why == f"omitted from {package}: denied by policy: payments are internal\n"
+
+
+@pytest.mark.requirement("E13")
+def test_where_all_is_denied_the_package_is_empty_valid_and_states_it(shop: Checkout) -> None:
+    shop.write(".kl/policy.yaml", "rules:\n  - name: nothing leaves\n    deny: {}\n")
+    made = document(shop)
+    assert made["schema"] == "kl.package/2" and made["items"] == [] and made["omitted"]
+    assert {one["reason"] for one in made["omitted"]} == {"denied by policy: nothing leaves"}
+    out = context(shop)
+    assert f"Nothing to show: .kl/policy.yaml denies {len(made['omitted'])} of the items found." in out
+    [*_, event] = json.loads(shop.kl("context", "audit", "--format", "json").stdout)["decisions"]
+    assert event["counts"]["allow"] == 0 and event["counts"]["deny"] > 3
+
+
+def test_the_same_input_gives_the_same_bytes_and_no_rule_gives_the_same_items(shop: Checkout) -> None:
+    plain = context(shop, "--format", "json")
+    shop.write(".kl/policy.yaml", POLICY)
+    assert len({context(shop, "--format", "json") for _ in range(2)}) == 1
+    shop.write(".kl/policy.yaml", "rules: []\n")
+    assert json.loads(context(shop, "--format", "json"))["items"] == json.loads(plain)["items"]
+    (shop.root / ".kl/policy.yaml").unlink()
+    assert context(shop, "--format", "json") == plain
+
+
+@pytest.mark.parametrize("text", ["rules: [", "rules:\n  - name: a\n    deny: {kinds: [memmory]}\n", ""])
+def test_a_broken_policy_gives_no_package(shop: Checkout, text: str) -> None:
+    package = document(shop)["package_id"]
+    shop.write(".kl/policy.yaml", text)
+    for command in (("context", TASK), ("context", "show", package), ("context", "critical")):
+        ran = shop.kl(*command)
+        assert (ran.returncode, ran.stdout) == (2, "")
+        assert ".kl/policy.yaml" in ran.stderr
+
+
+@pytest.mark.parametrize("target", ["missing.yaml", "/etc/hostname"])
+def test_a_policy_that_is_a_wrong_link_gives_no_package(shop: Checkout, target: str) -> None:
+    (shop.root / ".kl/policy.yaml").symlink_to(Path(target))
+    ran = shop.kl("context", TASK)
+    assert (ran.returncode, ran.stdout) == (2, "")
+
+
+@pytest.mark.requirement("E5")
+def test_critical_context_is_governed(shop: Checkout) -> None:
+    shop.write(".kl/policy.yaml", POLICY)
+    assert "HRNOTE" in shop.kl("context", "critical").stdout
+    assert "HRNOTE" not in shop.kl("context", "critical", env={"KL_AGENT": "codex"}).stdout
+    shop.write(".kl/policy.yaml", "rules:\n  - name: hr\n    redact: {tags: [hr]}\n")
+    out = shop.kl("context", "critical").stdout
+    assert "ADR-0001" in out and "redacted" in out and "HRNOTE" not in out.replace("hrnote", "")
+
+
+@pytest.mark.requirement("E5")
+def test_every_decision_is_in_the_audit(shop: Checkout) -> None:
+    assert shop.kl("context", "audit").stdout == ""
+    shop.write(".kl/policy.yaml", POLICY)
+    first, second = document(shop), document(shop, KL_AGENT="codex")
+    answer = json.loads(shop.kl("context", "audit", "--format", "json").stdout)
+    assert answer["schema"] == "kl.context.audit/1"
+    newest, oldest = answer["decisions"]
+    assert (newest["subject"], oldest["subject"]) == ("agent:codex", "human")
+    assert (newest["package_id"], newest["purpose"]) == (second["package_id"], second["request_id"])
+    assert oldest["policy_decision_id"] == first["policy_decision_id"]
+    assert oldest["rules"]["payments are internal"] == 3 and newest["rules"]["people"] == 1
+    assert ["deny", "payments are internal", "file:src/payments/charge.py"] in oldest["items"]
+    one = shop.kl("context", "audit", "--package", first["package_id"][:8]).stdout
+    assert first["package_id"] in one and second["package_id"] not in one
+    assert "  deny  file:src/payments/charge.py  (payments are internal)\n" in one
+    for shape in ("text", "json"):
+        out = shop.kl("context", "audit", "--format", shape, env={"KL_AGENT": "codex"}).stdout
+        assert first["package_id"] in out and "charge.py" not in out
+    assert shop.kl("context", "audit", "--package", "x").returncode == 2
