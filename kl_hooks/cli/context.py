@@ -24,7 +24,6 @@ from kl_hooks.context.deliver import (
 )
 from kl_hooks.context.fuse import PROFILES
 from kl_hooks.context.page import STYLES
-from kl_hooks.context.policy import audit
 from kl_hooks.errors import UsageProblem
 from kl_hooks.model.package import WEIGHTS, Candidate, Request
 from kl_hooks.model.text import quoted_field, quoted_lines
@@ -216,6 +215,8 @@ def audit_(words: tuple[str, ...], package: str, shape: str) -> None:
 
     For whom, which rules, how many items each, and which ones were denied or redacted; agents get no items.
     """
+    from kl_hooks.context.policy import audit  # here: other commands import it only where there is a policy
+
     _refuse_words("audit", words)
     if package and not _is_package(package):
         raise UsageProblem(f"{package!r} is not a package.", place="--package", hint="Try: cp-3f9a1c20b7de")

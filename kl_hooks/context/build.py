@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import replace
@@ -26,15 +27,15 @@ from kl_hooks.context.page import (
     read_budget,
     write_budget,
 )
-from kl_hooks.context.policy import POLICY_FILE, Policy, conceal, govern, load_policy
 from kl_hooks.context.signals import read_signals
 from kl_hooks.errors import UsageProblem
 from kl_hooks.hookspecs import Retriever
 from kl_hooks.model.canonical import digest
 from kl_hooks.model.claim import Tier
-from kl_hooks.model.package import Item, Omission, Package, Request, Signals, Task
+from kl_hooks.model.package import POLICY_FILE, Item, Omission, Package, Request, Signals, Task
 
 if TYPE_CHECKING:
+    from kl_hooks.context.policy import Policy
     from kl_hooks.workspace import Workspace
 
 NO_WORDS: Final = "The task holds no word to search by: name a symbol, a file or an error."
@@ -58,7 +59,7 @@ def build(ws: Workspace, request: Request, given: Collection[str] = (), actor: s
     if not request.task.strip():
         raise UsageProblem("the task is empty.", place="kl context", hint='Describe the work: kl context "…"')
     require_setup(ws)
-    policy = load_policy(ws, actor)
+    policy = find_policy(ws, actor)
     task = Task(request.task, read_signals(request.task))
     retrievers, failed = all_retrievers(ws.plugins)
     # no hook: code is ranked in this package, and a hook's own module would be one more that every package runs
@@ -74,21 +75,40 @@ def build(ws: Workspace, request: Request, given: Collection[str] = (), actor: s
     return assemble(task, found, request, tree, given, policy)
 
 
+def find_policy(ws: Workspace, actor: str = "") -> Policy | None:
+    """Return the policy of the working tree for an actor, as `load_policy`; None where there is no such file."""
+    try:
+        # lstat: a link to nothing, or a file that can't be looked at, must not switch the rules off
+        os.lstat(ws.root / POLICY_FILE)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    from kl_hooks.context.policy import load_policy
+
+    return load_policy(ws, actor)
+
+
 def assemble(
     task: Task, found: Gathered, request: Request, tree: str = "", given: Collection[str] = (),
     policy: Policy | None = None,
 ) -> Package:  # fmt: skip
     """Return the package of what was found for a content tree. KeyError for a style or a profile that is not known."""
     style, budget = STYLES[request.style], read_budget(request.budget)
-    ranked = fuse(found.lists, found.weights, request.profile)
-    governed = govern(policy, ranked, code_of(found.lists), found.lists)
-    relevant, irrelevant = sift(governed.ranked, task.signals)
-    omissions = [*governed.omissions, *irrelevant]
+    ranked, code = fuse(found.lists, found.weights, request.profile), code_of(found.lists)
+    denied: list[Omission] = []
+    decision = None
+    if policy:
+        from kl_hooks.context.policy import conceal, govern
+
+        governed = govern(policy, ranked, code, found.lists)
+        ranked, code, denied, decision = governed.ranked, governed.code, governed.omissions, governed.decision
+    relevant, irrelevant = sift(ranked, task.signals)
+    omissions = [*denied, *irrelevant]
     if request.weight == "low":
         unproven = [one for one in relevant if one.candidate.tier in (Tier.GUESSED, Tier.ASSUMED)]
         omissions += [Omission(one.candidate.id, "not proven: the weight is low") for one in unproven]
         relevant = [one for one in relevant if one not in unproven]
-    relevant, code = [replace(one, candidate=conceal(one.candidate)) for one in relevant], governed.code
+    if policy:  # not before: the text decides what is relevant
+        relevant = [replace(one, candidate=conceal(one.candidate)) for one in relevant]
     if given:  # not before: the best that is left would set what is relevant
         relevant = [one for one in relevant if one.candidate.id not in given]
         code = _without(code, given)
@@ -98,8 +118,8 @@ def assemble(
         omissions += [Omission(one.candidate.id, f"over {request.max_sources} sources") for one in rest]
         relevant = relevant[: request.max_sources - len(files)]
         code = Code(files, code.symbols)
-    denied, notes = len(governed.omissions), _notes(task, found, request)
-    nothing = f"Nothing to show: {POLICY_FILE} denies {denied} of the items found." if denied else NOTHING
+    notes = _notes(task, found, request)
+    nothing = f"Nothing to show: {POLICY_FILE} denies {len(denied)} of the items found." if denied else NOTHING
     fitted = fit(relevant, budget, style, code=code, notes=notes, omissions=omissions, nothing=nothing)
     items = tuple(_item(chosen) for chosen in (*fitted.chosen, *fitted.code))
     config = {"budget": write_budget(budget), "style": request.style, "weights": dict(found.weights)}
@@ -109,11 +129,10 @@ def assemble(
         "config": {**config, **request.options()},
         "coverage": dict(found.coverage),
     }
-    if governed.decision:
-        facts["policy"] = governed.decision.id
+    if decision:
+        facts["policy"] = decision.id
     package_id = _id(fitted, style, facts)
     text, sizes = fitted.page(style, package_id), _characters_by_kind(fitted, style)
-    decision = governed.decision
     return Package(package_id, task.text, fitted.budget, items, fitted.omissions, found.coverage, text, sizes, decision)
 
 

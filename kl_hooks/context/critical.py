@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from kl_hooks.clock import micros
-from kl_hooks.context.policy import conceal, load_policy
+from kl_hooks.context.build import find_policy
 from kl_hooks.kinds.failure import failure_candidate, occurrences
 from kl_hooks.kinds.feature import feature_ids
 from kl_hooks.kinds.gate import DO_NOT_ADJUST, Gate
@@ -101,7 +101,7 @@ def critical(ws: Workspace, asked: CriticalRequest, most: int = MOST, omit: Sequ
     The build of a feature adds architecture, the roles and the overviews of features; a named feature its overview.
     What the policy denies is neither shown nor counted.
     """
-    found, policy = [], load_policy(ws)
+    found, policy = [], find_policy(ws)
     for section in SECTIONS:
         if section.name in omit or (section.whole and not _is_wanted(section, asked)):
             continue
@@ -114,7 +114,11 @@ def critical(ws: Workspace, asked: CriticalRequest, most: int = MOST, omit: Sequ
             live = [one for one in live if decided[one.id][0] != "deny"]
             hidden = {name: rule for name, (effect, rule) in decided.items() if effect == "redact"}
         some = [replace(_candidate(ws, section, one), redacted_by=hidden.get(one.id, "")) for one in live[:most]]
-        shown = demote_uncommitted(ws, [conceal(one) for one in some])
+        if hidden:
+            from kl_hooks.context.policy import conceal
+
+            some = [conceal(one) for one in some]
+        shown = demote_uncommitted(ws, some)
         found.append(FilledSection(section, list(shown), len(live) - len(shown)))
     return found
 

@@ -14,13 +14,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.clock import iso, micros
 from kl_hooks.context import package_log
-from kl_hooks.context.build import build
-from kl_hooks.context.policy import WITHHELD, audit_event, load_policy
+from kl_hooks.context.build import build, find_policy
 from kl_hooks.context.signals import read_signals
 from kl_hooks.errors import KlError, UsageProblem
 from kl_hooks.model.canonical import digest, replace_surrogates
 from kl_hooks.model.claim import tier_words
-from kl_hooks.model.package import OPTIONS, Item, Package, Request
+from kl_hooks.model.package import OPTIONS, WITHHELD, Item, Package, Request
 from kl_hooks.model.text import one_line, safe_text
 
 if TYPE_CHECKING:
@@ -60,10 +59,11 @@ def deliver(ws: Workspace, request: Request, given: Collection[str] = (), actor:
     about = envelope(request.task, request.budget, request.style, request.trace_id, now)
     made = Delivered(document(package, about), package.text)
     took = round((time.perf_counter() - began) * 1000)
-    events = [
-        *_events(request, made, took),
-        *([audit_event(package.decision, made.document)] if package.decision else []),
-    ]
+    events = _events(request, made, took)
+    if package.decision:
+        from kl_hooks.context.policy import audit_event
+
+        events.append(audit_event(package.decision, made.document))
     failed = [why for event in events if (why := package_log.append_event(ws.state, event))]
     remark = failed[0] if failed else _record_injections(ws, package)
     # The cache may hold what the caller may see; the task goes in redacted, because it may quote a secret.
@@ -131,7 +131,7 @@ def find_package(ws: Workspace, package_id: str, actor: str = "") -> Delivered:
 
     Raises UsageProblem where no such package is known.
     """
-    policy = load_policy(ws, actor)
+    policy = find_policy(ws, actor)
     key = policy.key if policy else ""
     cached = _cached(ws, package_id, key)
     if cached is not None:

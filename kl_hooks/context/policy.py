@@ -20,7 +20,7 @@ from kl_hooks.context.page import Code
 from kl_hooks.errors import UsageProblem
 from kl_hooks.model.actors import agent
 from kl_hooks.model.canonical import digest
-from kl_hooks.model.package import CODE, Candidate, Omission, PolicyDecision
+from kl_hooks.model.package import CODE, POLICY_FILE, WITHHELD, Candidate, Omission, PolicyDecision
 from kl_hooks.model.problem import Problem, Problems
 from kl_hooks.model.text import one_line
 from kl_hooks.proof.expected_tests import path_matches
@@ -30,11 +30,8 @@ if TYPE_CHECKING:
     from kl_hooks.config.yaml import Node, NodeReader
     from kl_hooks.workspace import Workspace
 
-POLICY_FILE: Final = ".kl/policy.yaml"
 EFFECTS: Final = ("deny", "redact", "allow")
 """The strongest first."""
-WITHHELD: Final = "withheld"
-"""In place of the ID of a denied item, for agents: the ID of code or of a page is its path and name."""
 NO_RULE: Final = "no rule allows it"
 _KINDS: Final = ("code", *CODE, "claim", "commit", "evidence", "failing test", "page", "violation")
 """Kinds of candidates that are no records. `code`: files and symbols."""
@@ -197,15 +194,11 @@ class Governed:
     """Those to be redacted are marked, not yet emptied: their text still decides whether they are relevant."""
     code: Code
     omissions: list[Omission]
-    decision: PolicyDecision | None
+    decision: PolicyDecision
 
 
-def govern(
-    policy: Policy | None, ranked: Sequence[Ranked], code: Code, lists: Mapping[str, Sequence[Candidate]]
-) -> Governed:
+def govern(policy: Policy, ranked: Sequence[Ranked], code: Code, lists: Mapping[str, Sequence[Candidate]]) -> Governed:
     """Drop what is denied and mark what is redacted. `lists`: the candidates before fusion, each of which counts."""
-    if policy is None:
-        return Governed(list(ranked), code, [], None)
     variants: dict[tuple[str, str], list[Candidate]] = {}
     fused = [one.candidate for one in (*ranked, *code.files, *code.symbols)]
     for one in (*fused, *(row for rows in lists.values() for row in rows)):
