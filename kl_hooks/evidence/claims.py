@@ -45,9 +45,10 @@ def all_claims(ws: Workspace, warn: Callable[[str], None], about: str | None = N
     """Asserted claims, then those that follow from evidence. `warn` is called where the answer may be smaller."""
     require_setup(ws)
     synced = sync_evidence(ws)
-    if synced.trouble:
-        warn(synced.trouble)
     with ws.store.reading() as db:
+        # inside: a store that can't be read either raises that trouble, and it must not be reported twice
+        if synced.trouble:
+            warn(synced.trouble)
         return claims_about(ws, db, {about} if about else None) if db else []
 
 

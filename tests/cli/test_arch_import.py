@@ -133,7 +133,7 @@ def test_init_points_to_the_rules_that_are_there(kl: Kl, name: str, text: str, t
     code, out, _ = kl("init", "--yes")
     assert code == 0
     assert f"  found   rules           {name:<14}  {tool}\n" in out
-    assert f"or keep your own rules   kl arch import --write --force   (from {name})" in out
+    assert f"or keep your own rules    kl arch import --write --force   (from {name})" in out
     assert read_small(Path(MANIFEST)) is not None
     assert "keep your own rules" not in kl("init", "--yes")[1], "a manifest that is there is the user's"
 

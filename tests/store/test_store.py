@@ -223,7 +223,10 @@ def _without_a_word(path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("harm", "reason"),
-    [(_without_a_table, "has lost the table thing."), (_without_a_word, "holds the table thing, but not the word")],
+    [
+        (_without_a_table, "has lost the table thing."),
+        (_without_a_word, "has the table thing, but no record that kl made it"),
+    ],
 )
 def test_tables_that_do_not_fit_what_is_reported_of_them_are_damage(
     store: Store, state: State, harm: Callable[[Path], None], reason: str
