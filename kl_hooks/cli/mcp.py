@@ -19,8 +19,8 @@ from kl_hooks.errors import EnvironmentProblem
 def mcp(wanted: tuple[str, ...], allow_write: bool) -> None:
     """Serve the agents' tools over MCP on stdin and stdout, until the client closes them.
 
-    Fifteen tools by default: context, verify, memory_search, four of decisions, three of the graph, five of objectives;
-    those that write only with --allow-write. Resources: kl://adr/ID, kl://package/ID. Needs the extra kl-hooks[mcp].
+    Ten tools that read by default: context, verify, memory_search, those of decisions, graph and objectives; with
+    --allow-write five more that write. Resources: kl://adr/ID, kl://package/ID. Needs the extra kl-hooks[mcp].
     """
     if importlib.util.find_spec("mcp_types") is None:
         raise EnvironmentProblem(

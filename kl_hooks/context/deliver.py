@@ -20,6 +20,7 @@ from kl_hooks.errors import KlError, UsageProblem
 from kl_hooks.model.canonical import digest, replace_surrogates
 from kl_hooks.model.claim import tier_words
 from kl_hooks.model.package import OPTIONS, WITHHELD, Item, Package, Request
+from kl_hooks.model.symbol import split_id
 from kl_hooks.model.text import one_line, safe_text
 
 if TYPE_CHECKING:
@@ -266,17 +267,24 @@ def explain_items(shown: Mapping[str, Any]) -> list[str]:
 
 
 def explain_one(shown: Mapping[str, Any], wanted: str) -> list[str]:
-    """Return why the candidate `wanted` (an ID) is in a package, or not."""
+    """Return why the candidate `wanted` (an ID, or a name or place as packages print it) is in a package, or not."""
     package = shown["package_id"]
     for place, item in enumerate(sorted(shown["items"], key=lambda i: (-i["score"]["total"], i["id"])), 1):
-        if item["id"] == wanted:
+        if wanted in _names_of(item):
             return [f"in {package}, {place} of {len(shown['items'])} by score:", *_item_lines(item)]
     for one in shown["omitted"]:
-        if one["id"] == wanted:
+        if wanted in _names_of(one):
             return [f"omitted from {package}: {one['reason']}"]
     asked = ", ".join(f"{name} ({how})" for name, how in shown["coverage"].items()) or "none"
     withheld = ", or the policy denies it" if any(one["id"] == WITHHELD for one in shown["omitted"]) else ""
     return [f"not in {package}: no retriever brought {one_line(wanted)}{withheld}. Asked: {asked}"]
+
+
+def _names_of(item: Mapping[str, Any]) -> set[str]:
+    """Return the ID, the qualified name and every end of it, and of code the path and `path:line`."""
+    name, path = split_id(item["id"])[1], item.get("path", "")
+    ends = {name.split(".", cut)[-1] for cut in range(name.count(".") + 1)} if ":" in item["id"] else set()
+    return {item["id"], path, f"{path}:{item.get('line')}", *ends} - {""} if path else {item["id"], *ends}
 
 
 def _item_lines(item: Mapping[str, Any]) -> list[str]:

@@ -24,7 +24,7 @@ from kl_hooks.errors import UsageProblem
 from kl_hooks.model.claim import tier_words
 from kl_hooks.model.package import Budget, Candidate, Omission
 from kl_hooks.model.symbol import split_id
-from kl_hooks.model.text import one_line, quoted_field, quoted_lines, safe_text
+from kl_hooks.model.text import defuse, one_line, quoted_field, quoted_lines, safe_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +83,10 @@ NOTHING: Final = "Nothing known here is close enough to this task."
 NOTHING_FITS: Final = "Nothing fits this budget."
 _LARGE: Final = 25
 """Percent of the budget: an item that needs more is shown as its one-line summary."""
-_BEFORE_CODE: Final = 45
-"""Percent of the budget for records and failing tests, where there is code to show; the rest of them come after it."""
+_BEFORE_CODE: Final = (100, 75, 45)
+"""Percent of the budget that may be used before any code is shown: by what is pinned (asked for by its ID), by failing
+tests and what governs the code of the task, by other records. What does not fit then is tried again after the code.
+"""
 _OMISSIONS_LINE: Final = 100
 """Characters reserved for the line that counts what was omitted …"""
 _OMISSIONS_FROM: Final = 1_000
@@ -168,7 +170,7 @@ class TextStyle:
             if one.form == "full":
                 lines += [f"  {_name(one)}", quoted_lines(one.text, "  | ")]
             elif one.form == "summary":
-                lines.append(f"  {_name(one)}" + (f"  | {quoted_field(one.text, _DOC_WIDTH)}" if one.text else ""))
+                lines.append(f"  {_name(one)}" + (f"  | {_quoted_line(one.text)}" if one.text else ""))
         return "\n".join([*lines, *_packed(symbols, "  ")]) + "\n"
 
     def note(self, text: str) -> str:
@@ -203,7 +205,7 @@ class MarkdownStyle:
             if one.form == "full":
                 lines += [f"      {_name(one)}", quoted_lines(one.text, "      ")]
             elif one.form == "summary":
-                lines.append(f"      {_name(one)}" + (f"  {quoted_field(one.text, _DOC_WIDTH)}" if one.text else ""))
+                lines.append(f"      {_name(one)}" + (f"  {_quoted_line(one.text)}" if one.text else ""))
         return "\n".join([*lines, *_packed(symbols, "      ")]) + "\n"
 
     def note(self, text: str) -> str:
@@ -249,6 +251,11 @@ class XmlStyle:
 
 
 STYLES: Final[dict[str, Style]] = {s.name: s for s in (TextStyle(), MarkdownStyle(), XmlStyle())}
+
+
+def _quoted_line(text: str) -> str:
+    """Return one defused line; unlike `quoted_field` with its backticks, which mean nothing among quoted text."""
+    return defuse(one_line(text, _DOC_WIDTH))
 
 
 def _attributes(facts: Mapping[str, str]) -> str:
@@ -404,7 +411,8 @@ def fit(
     of = len(ranked) + len(code.files) + len(code.symbols) + len(omissions)
     frame = Fitted((), tuple(omissions), (), budget, of)
     any_found = bool(ranked or code.symbols or code.files)
-    lines = (*(() if any_found else (nothing,)), *notes)
+    # empty where a note tells why nothing was searched
+    lines = (*(() if any_found or not nothing else (nothing,)), *notes)
     small = count("x" * _OMISSIONS_FROM) > budget.total
     spare = 0 if small else _OMISSIONS_LINE
     fitted = frame if small else _with_notes(frame, lines, style)
@@ -454,12 +462,10 @@ class _Filling:
     def fill(self, ranked: Sequence[Ranked], code: Code) -> Fitted:
         self.written = self.frame.widest(self.style) + "x" * self.spare
         total = self.frame.budget.total
-        first = sorted(ranked, key=lambda one: not one.candidate.pinned)  # stable: both parts keep their ranking
+        first = sorted(ranked, key=_urgency)  # stable: each part keeps its ranking
         there_is_code = bool(code.files or code.symbols)
         if there_is_code:
-            # what is pinned was asked for by its ID: it may fill the whole budget
-            limit = total * _BEFORE_CODE // 100
-            rest = [one for one in first if not self._add(one, total if one.candidate.pinned else limit)]
+            rest = [one for one in first if not self._add(one, total * _BEFORE_CODE[_urgency(one)] // 100)]
             self._add_code(code)
             first = rest
         for one in first:
@@ -467,7 +473,7 @@ class _Filling:
                 left = f"{total - self._size()} {self.frame.budget.unit}"
                 self.omissions.append(Omission(one.candidate.id, f"over budget: {left} were left"))
         order = {id(one): at for at, one in enumerate(ranked)}
-        self.chosen.sort(key=lambda one: (not one.ranked.candidate.pinned, order[id(one.ranked)]))
+        self.chosen.sort(key=lambda one: (_urgency(one.ranked), order[id(one.ranked)]))
         shown = [one for path, file in self.files.items() for one in (file, *self.symbols[path])]
         omissions = (*self.frame.omissions, *self.omissions)
         return replace(self.frame, chosen=tuple(self.chosen), omissions=omissions, code=tuple(shown))
@@ -508,9 +514,9 @@ class _Filling:
                 forms, docs = ["summary", "name"], docs - 1
             if bodies and one.candidate.text:
                 forms, bodies, docs = ["full", *forms], bodies - 1, docs + 1
-            if not self._add_symbol(one, forms):
-                self.omissions.append(Omission(one.candidate.id, "over budget: nearer code is shown"))
-        for one in code.files[paths:]:
+            if why := self._why_not(one, forms):
+                self.omissions.append(Omission(one.candidate.id, why))
+        for one in code.files:
             if not self._add_file(one):
                 self.omissions.append(Omission(one.candidate.id, "over budget: nearer code is shown"))
         if not self.files:
@@ -522,15 +528,19 @@ class _Filling:
             return True
         return self._put(path, Chosen(one, "redacted" if one.candidate.redacted_by else "name", ""), [])
 
-    def _add_symbol(self, one: Ranked, forms: Sequence[str]) -> bool:
+    def _why_not(self, one: Ranked, forms: Sequence[str]) -> str:
+        """Add a symbol in the first form that fits; return why that is not possible, or nothing."""
         path = one.candidate.path
-        if path not in self.files or len(self.symbols[path]) >= _SYMBOLS_OF_FILE:
-            return False
+        if path not in self.files:
+            return "its file is not shown: nearer files are"
+        if len(self.symbols[path]) >= _SYMBOLS_OF_FILE:
+            return f"its file has nearer symbols: {_SYMBOLS_OF_FILE} are shown"
         texts = {"full": one.candidate.text, "summary": one.candidate.summary}
-        return any(
-            self._put(path, self.files[path], [*self.symbols[path], Chosen(one, form, texts.get(form, ""))])
-            for form in forms
-        )
+        for form in forms:
+            symbols = [*self.symbols[path], Chosen(one, form, texts.get(form, ""))]
+            if self._put(path, self.files[path], symbols):
+                return ""
+        return "over budget: nearer code is shown"
 
     def _put(self, path: str, file: Chosen, symbols: list[Chosen]) -> bool:
         block = self.style.file(file.ranked.candidate, symbols)
@@ -540,10 +550,16 @@ class _Filling:
         return True
 
 
+def _urgency(item: Ranked) -> int:
+    """Return 0 for what is pinned, 1 for failing tests and what applies whatever the words are, 2 for the rest."""
+    one = item.candidate
+    return 0 if one.pinned else 1 if one.is_lasting or one.kind == "failing test" else 2
+
+
 def _forms(item: Ranked, budget: Budget) -> list[tuple[Candidate, str, str]]:
     """Return the forms of an item, the fullest first: the whole unless it is large, and one line if that is shorter.
 
-    A pinned item has shorter and shorter lines besides, without its path.
+    A pinned item has shorter and shorter lines besides, without its path; so has what is as urgent.
     """
     count, one = estimator_of(budget).count, item.candidate
     if one.redacted_by:
@@ -551,7 +567,7 @@ def _forms(item: Ranked, budget: Budget) -> list[tuple[Candidate, str, str]]:
     full = whole(one)
     summary = one_line(one.summary or one.title or full, SUMMARY)
     bare = replace(one, path="", line=0, marks=())
-    short = [(bare, "summary", one_line(summary, size)) for size in _SHORTER] if one.pinned else []
+    short = [(bare, "summary", one_line(summary, size)) for size in _SHORTER] if _urgency(item) < 2 else []
     if len(summary) >= len(full):
         return [(one, "full", full), *short]
     small = count(full) * 100 <= budget.total * _LARGE

@@ -48,12 +48,19 @@ def add_related(
     lowers the coverage.
     """
     coverage, lists = dict(found.coverage), dict(found.lists)
+    for one in request.scope:
+        if not (ws.root / one).exists():
+            raise UsageProblem(
+                f"{one!r} is no file or folder here.",
+                place="--scope",
+                hint="Give a path from the repository's root.",
+            )
     if request.scope:
         lists = {name: tuple(row for row in rows if _in_scope(row, request.scope)) for name, rows in lists.items()}
     try:
         with ws.store.reading("graph") as db:
             if db is not None:
-                lists["pins"] = tuple(_pinned(ws, db, request.pins))
+                lists["pins"] = (*_pinned(ws, db, request.pins), *_named_files(db, task))
                 lists["trace"] = tuple(_traced(db, task, lists))
                 if request.weight == "high":
                     lists["neighbors"] = tuple(_neighbors(db, lists))
@@ -96,6 +103,13 @@ def _pinned(ws: Workspace, db: Database | None, pins: Sequence[str]) -> Iterator
                 ) from None  # fmt: skip
             made = record_candidate(ws, record)
             yield replace(made, pinned=True, is_lasting=True, reasons=(*made.reasons, "pinned"))
+
+
+def _named_files(db: Database, task: Task) -> Iterator[Candidate]:
+    """Yield the source files whose path the task has, as it is here."""
+    for path in task.signals.paths:
+        if db.rows("SELECT 1 FROM files WHERE path = ?", (path,)):
+            yield Candidate(f"file:{path}", "file", path, "", "", path, reasons=("the task names it",))
 
 
 def symbol_candidate(symbol: Symbol, reason: str) -> Candidate:

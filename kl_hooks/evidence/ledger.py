@@ -280,6 +280,11 @@ def entries_of_tree(db: Database, trees: Sequence[str]) -> list[Entry]:
     return _entries(db, where, (*trees, *trees)) if trees else []
 
 
+def here_first(entries: Iterable[Entry], trees: Sequence[str]) -> list[Entry]:
+    """Return the receipts of these trees first, each part newest first: a newer run of other content shows less."""
+    return sorted(entries, key=lambda one: (not {one.receipt.tree, one.receipt.tree_all} & set(trees), -one.seq))
+
+
 def entry_of_run(db: Database, run: str) -> Entry | None:
     """The receipt of a run; one that was imported under the same name only where there is no other."""
     found = _entries(db, "WHERE run = ? ORDER BY origin LIKE 'imported%', seq DESC LIMIT 1", (run,))

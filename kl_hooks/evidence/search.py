@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from kl_hooks.evidence.claims import current_claims
 from kl_hooks.evidence.commits import LoggedCommit, commits_by_sha
 from kl_hooks.evidence.ingestion import sync_evidence
-from kl_hooks.evidence.ledger import Entry, entries_of_tree, recent
+from kl_hooks.evidence.ledger import Entry, entries_of_tree, here_first, recent
 from kl_hooks.evidence.provenance import worktree_state
 from kl_hooks.evidence.trust import observation
 from kl_hooks.index.index import Document, Hit, owners, replace_many, search
@@ -113,7 +113,8 @@ def find_tests(ws: Workspace, task: Task, limit: int) -> list[Candidate]:
         entries = {entry.seq: entry for entry in some}
         newest = [entries[seq] for seq in sorted(entries, reverse=True)]
         claims = {claim.about: claim for claim in current_claims(ws, db, newest, trees, set(subjects))}
-    made = (_test_candidate(subject, newest, claims.get(subject), trees) for subject in subjects)
+    by_content = here_first(newest, trees)
+    made = (_test_candidate(subject, by_content, claims.get(subject), trees) for subject in subjects)
     return [candidate for candidate in made if candidate]
 
 

@@ -7,8 +7,7 @@ progress counts and which leaves the file as people wrote it.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from types import MappingProxyType
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.errors import UsageProblem
@@ -36,7 +35,7 @@ class Progress:
 
     completed: tuple[str, ...]
     remaining: tuple[str, ...]
-    agents: Mapping[str, str] = MappingProxyType({})
+    agents: Mapping[str, str] = field(default_factory=dict)
     """Task, as it is listed → the agent that put it there."""
 
     @classmethod

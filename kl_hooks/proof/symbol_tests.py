@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kl_hooks.evidence.claims import current_claims
-from kl_hooks.evidence.ledger import Entry, entries_of_tree, recent
+from kl_hooks.evidence.ledger import Entry, entries_of_tree, here_first, recent
 from kl_hooks.evidence.provenance import worktree_state
 from kl_hooks.graph import links
 from kl_hooks.model.receipt import REFUTES
@@ -31,7 +31,7 @@ class TestResults(NamedTuple):
     failed: tuple[str, ...]
     """IDs of the tests that failed last."""
     current: bool
-    """Whether those that failed (of none: those that passed) were seen on the content as it is now."""
+    """Whether they were seen on the content as it is now; then others are not counted."""
     tier: str
     """Of the least proven of those that passed; empty where none did."""
 
@@ -65,27 +65,29 @@ def results(ws: Workspace, tests: Mapping[str, set[str]]) -> dict[str, TestResul
             return {}
         trees = worktree_state(ws.repo).trees
         some = [*entries_of_tree(db, trees), *recent(db, RECENT_RUNS, "pytest"), *recent(db, 1, "junit")]
-        by_age = {entry.seq: entry for entry in some}
-        newest = [by_age[seq] for seq in sorted(by_age, reverse=True)]
-        last, here = _last_outcomes(newest, set(trees), wanted)
+        entries = here_first({entry.seq: entry for entry in some}.values(), trees)
+        last, here = _last_outcomes(entries, set(trees), wanted)
+        newest = sorted(entries, key=lambda entry: -entry.seq)
         claims = {claim.about: claim for claim in current_claims(ws, db, newest, trees, last.keys())}
     found = {}
     for name, group in tests.items():
         cases = [case for case in last if _function(case) in group]
+        # what was seen on this content counts alone, where anything was
+        cases = [case for case in cases if case in here] or cases
         failed = tuple(sorted(case for case in cases if last[case] in REFUTES))
         passed = [case for case in cases if case in claims and last[case] not in REFUTES]
         if failed or passed:
             least = min((claims[case].tier for case in passed), default=None)
-            current = all(case in here for case in failed or passed)
+            current = all(case in here for case in cases)
             found[name] = TestResults(len(passed), failed, current, least.word if least is not None else "")
     return found
 
 
-def _last_outcomes(newest: Sequence[Entry], trees: set[str], wanted: set[str]) -> tuple[dict[str, str], set[str]]:
+def _last_outcomes(entries: Sequence[Entry], trees: set[str], wanted: set[str]) -> tuple[dict[str, str], set[str]]:
     """Return (case of a wanted test → its newest outcome, the cases of which that was seen on one of these trees)."""
     last: dict[str, str] = {}
     here: set[str] = set()
-    for entry in newest:
+    for entry in entries:
         is_here = not trees.isdisjoint({entry.receipt.tree, entry.receipt.tree_all})
         for evidence in entry.receipt.evidence:
             if evidence.subject not in last and _function(evidence.subject) in wanted:

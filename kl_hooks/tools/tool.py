@@ -136,6 +136,8 @@ def _value(schema: Mapping[str, Any], value: Any) -> tuple[Any, str]:
     """The value as its schema has it, and what is wrong with it."""
     value = replace_surrogates(value)
     kind = schema["type"]
+    if kind == "string" and isinstance(value, int) and not isinstance(value, bool):
+        value = str(value)  # models give numbers where a text of digits is wanted, such as a budget
     problem = next(_PROBLEMS[kind](schema, value), "")
     if not problem and kind == "array" and isinstance(value, str):
         return [value], ""
