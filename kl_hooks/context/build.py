@@ -120,6 +120,8 @@ def assemble(
         code = Code(files, code.symbols)
     notes = _notes(task, found, request)
     nothing = f"Nothing to show: {POLICY_FILE} denies {len(denied)} of the items found." if denied else NOTHING
+    if request.weight == "none" or task.signals == Signals():
+        nothing = ""  # a note has the reason
     fitted = fit(relevant, budget, style, code=code, notes=notes, omissions=omissions, nothing=nothing)
     items = tuple(_item(chosen) for chosen in (*fitted.chosen, *fitted.code))
     config = {"budget": write_budget(budget), "style": request.style, "weights": dict(found.weights)}

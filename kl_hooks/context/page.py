@@ -411,7 +411,7 @@ def fit(
     of = len(ranked) + len(code.files) + len(code.symbols) + len(omissions)
     frame = Fitted((), tuple(omissions), (), budget, of)
     any_found = bool(ranked or code.symbols or code.files)
-    # empty where a note tells why nothing was searched
+    # empty where a note has the reason
     lines = (*(() if any_found or not nothing else (nothing,)), *notes)
     small = count("x" * _OMISSIONS_FROM) > budget.total
     spare = 0 if small else _OMISSIONS_LINE

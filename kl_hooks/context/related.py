@@ -106,9 +106,10 @@ def _pinned(ws: Workspace, db: Database | None, pins: Sequence[str]) -> Iterator
 
 
 def _named_files(db: Database, task: Task) -> Iterator[Candidate]:
-    """Yield the source files whose path the task has, as it is here."""
+    """Yield the source files whose path the task has as it is here, other than in a traceback or a test's name."""
+    elsewhere = {path for path, _ in task.signals.frames} | {name.partition("::")[0] for name in task.signals.tests}
     for path in task.signals.paths:
-        if db.rows("SELECT 1 FROM files WHERE path = ?", (path,)):
+        if path not in elsewhere and db.rows("SELECT 1 FROM files WHERE path = ?", (path,)):
             yield Candidate(f"file:{path}", "file", path, "", "", path, reasons=("the task names it",))
 
 

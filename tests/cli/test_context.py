@@ -285,3 +285,43 @@ def test_a_source_that_fails_is_named_and_the_others_answer(repo: Path) -> None:
     ran = kl(repo, "round_total")
     assert "round_total:4" in ran.stdout and "\nNot searched: " in ran.stdout
     assert "failed" in ran.stderr
+
+
+def test_a_file_that_the_task_names_is_first(repo: Path) -> None:
+    out = kl(repo, "round totals as in src/shop/mail.py", "--budget", "600").stdout
+    assert next(line for line in out.splitlines() if line.startswith("- ")) == "- src/shop/mail.py"
+
+
+def test_why_takes_names_and_places_as_they_are_printed(repo: Path) -> None:
+    package = kl(repo, "round_total of the Cart").stdout.split()[2]
+    for name in ("round_total", "price.round_total", "src/shop/price.py:4", "function:shop.price.round_total"):
+        assert kl(repo, "why", name, package).stdout.startswith(f"in {package}, "), name
+    assert kl(repo, "why", "src/shop/price.py", package).stdout.startswith(f"in {package}, ")
+    assert "no retriever brought total." in kl(repo, "why", "total", package).stdout
+
+
+def test_what_governs_the_code_of_the_task_is_in_a_small_package(repo: Path) -> None:
+    texts = ("--context", "Mail was lost.", "--decision", "Send mail twice.", "--governs", "src/shop/mail.py")
+    made = json.loads(kl(repo, "new", "Mail is sent twice", *texts, "--format", "json", command=("decision",)).stdout)[
+        "id"
+    ]
+    kl(repo, "accept", made, command=("decision",))
+    out = kl(repo, "change src/shop/mail.py", "--budget", "500").stdout
+    assert f"] {made}" in out and "- src/shop/mail.py\n" in out
+
+
+def test_a_run_of_this_content_counts_before_a_newer_run_of_another(repo: Path) -> None:
+    test = repo / "tests" / "test_price.py"
+    test.parent.mkdir()
+    passing = "from shop.price import round_total\n\n\ndef test_halves():\n    assert round_total(3) == 3\n"
+    pytest_run = (sys.executable, "-m", "pytest", "-q", "-p", "pytest_kl.plugin", "-p", "no:cacheprovider", "-o",
+                  "pythonpath=src", "tests")  # fmt: skip
+    test.write_text(passing, encoding="utf-8")
+    git(repo, "add", "-A")
+    git(repo, "commit", "-q", "-m", "Add a test")
+    kl(repo, *pytest_run, command=("run", "--"))
+    test.write_text(passing.replace("== 3", "== 4"), encoding="utf-8")
+    kl(repo, *pytest_run, command=("run", "--"), code=1)
+    assert "round_total:4 (1 of 1 test that uses it failed)" in kl(repo, "round_total").stdout
+    test.write_text(passing, encoding="utf-8")
+    assert "round_total:4 (1 test that uses it passed, inferred)" in kl(repo, "round_total").stdout

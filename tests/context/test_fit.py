@@ -43,6 +43,11 @@ def test_the_rendered_package_never_exceeds_its_budget(
     assert fitted.budget.used == used
 
 
+def by_urgency(many: list[Candidate]) -> list[Candidate]:
+    """Pinned ones, then failing tests and what applies whatever the words are, then the rest, each in its order."""
+    return sorted(many, key=lambda c: (not c.pinned, not (c.pinned or c.is_lasting or c.kind == "failing test")))
+
+
 @steady
 @given(unique, code, budgets, styles)
 def test_every_candidate_is_in_or_omitted_with_a_reason(
@@ -53,7 +58,7 @@ def test_every_candidate_is_in_or_omitted_with_a_reason(
     omitted = [one.id for one in fitted.omissions]
     given = [*many, *(one.candidate for one in (*found.files, *found.symbols))]
     assert sorted([*(one.id for one in shown), *omitted]) == sorted(one.id for one in given)
-    order = [c.id for c in many]
+    order = [c.id for c in by_urgency(many)]
     assert [c.ranked.candidate.id for c in fitted.chosen] == [i for i in order if i in {c.id for c in shown}]
     assert all(one.reason for one in fitted.omissions)
     assert fit(ranked(many), budget, STYLES[style], code=found) == fitted
@@ -63,7 +68,7 @@ def test_every_candidate_is_in_or_omitted_with_a_reason(
 @given(unique, code, styles)
 def test_where_all_fits_all_is_there(many: list[Candidate], found: Code, style: str) -> None:
     fitted = fit(ranked(many), Budget("characters", 10_000_000, 0, "characters"), STYLES[style], code=found)
-    assert [c.ranked.candidate for c in fitted.chosen] == many
+    assert [c.ranked.candidate for c in fitted.chosen] == by_urgency(many)
     assert {c.form for c in fitted.chosen} <= {"full"}
     inside = Counter(one.candidate.path for one in found.symbols)
     assert len(fitted.code) == len(found.files) + sum(min(n, 25) for n in inside.values())
