@@ -6,11 +6,10 @@ ifndef PYTHON
 PYTHON := $(shell sh tools/find-python newest)
 endif
 VERSION := $(shell $(PYTHON) -c 'import sys; print("%d.%d.%d" % sys.version_info[:3])' 2>/dev/null)
-LABEL   := $(basename $(VERSION))
-VENV    := .venv-$(LABEL)
+# The name holds the patch release: CI makes those of two interpreters at once, and both may be of one minor version.
+VENV    := .venv-$(VERSION)
 BIN     := $(VENV)/bin
-# The name holds the patch release: with another one of the same minor version the environment is made anew.
-READY   := $(BIN)/.ready-$(VERSION)
+READY   := $(BIN)/.ready
 
 .PHONY: help demo test check lint docs bench mutants environment clean
 .DEFAULT_GOAL := help
@@ -50,7 +49,7 @@ clean: ## remove what make made
 
 # Bytecode is wanted here: without it every start of kl costs twice as much.
 $(READY): pyproject.toml tools/find-python
-	@test -n "$(LABEL)" || { echo "make: no CPython 3.11 or newer found (PYTHON=$(PYTHON))." >&2; exit 3; }
+	@test -n "$(VERSION)" || { echo "make: no CPython 3.11 or newer found (PYTHON=$(PYTHON))." >&2; exit 3; }
 	$(PYTHON) -m venv $(if $(wildcard $@),,--clear) $(VENV)
 	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch $@

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -72,3 +73,16 @@ def test_what_kl_does_not_run_on_is_passed_over(tmp_path: Path, system: str) -> 
     oldest = interpreter(versions / "3.14.100/bin/python", 3, 14, 100)
     assert found("newest", system, HOME=str(tmp_path / "home")) == str(oldest)
     assert found("oldest", system, HOME=str(tmp_path / "home")) == f"{tmp_path}/local/python3"
+
+
+def test_interpreters_of_one_minor_version_have_environments_of_their_own(tmp_path: Path) -> None:
+    """CI makes both at once: one folder for both would be made twice at the same time."""
+    made = set()
+    for version in ("3.11.2", "3.11.7"):
+        fake = tmp_path / f"python{version}"
+        fake.write_text(f"#!/bin/sh\necho {version}\n", encoding="utf-8")
+        fake.chmod(0o755)
+        command = ["make", "-n", "environment", f"PYTHON={fake}"]
+        plan = subprocess.run(command, cwd=Path(__file__).parents[2], capture_output=True, text=True, check=True).stdout
+        made |= set(re.findall(r"-m venv (?:--clear )?(\S+)", plan))
+    assert made == {".venv-3.11.2", ".venv-3.11.7"}
