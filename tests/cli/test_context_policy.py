@@ -83,6 +83,18 @@ def test_denied_is_dropped_and_redacted_has_id_kind_and_place_only(shop: Checkou
     assert "- src/customers/vip.py (redacted)\n  vip_checkout_total:1\n" in text and "denied by policy" in text
 
 
+@pytest.mark.requirement("E16")
+def test_what_is_denied_uses_no_budget(shop: Checkout) -> None:
+    shop.write("src/receipt.py", 'def receipt() -> int:\n    """Print a receipt after checkout."""\n    return 1\n')
+    rule = '{paths: ["src/payments/**", "src/customers/**"]}'
+    sizes = [str(size) for size in range(256, 900, 40)]
+    plain = ["receipt:1" in context(shop, "--budget", size) for size in sizes]
+    shop.write(".kl/policy.yaml", f"version: 1\nrules:\n  - name: internal\n    deny: {rule}\n")
+    governed = ["receipt:1" in context(shop, "--budget", size) for size in sizes]
+    assert all(after or not before for before, after in zip(plain, governed, strict=True))
+    assert sum(governed) > sum(plain)
+
+
 @pytest.mark.requirement("E5")
 def test_an_agent_is_not_shown_what_it_is_denied(shop: Checkout) -> None:
     shop.write(".kl/policy.yaml", POLICY)
