@@ -184,13 +184,15 @@ def _described(
     symbols, files = ([one.candidate for one in some] for some in (code.symbols, code.files))
     if policy:
         symbols, files = ([one for one in some if policy.shows(one)] for some in (symbols, files))
+    # where a task is about tests, these are first; what they show is noted at the source after them
+    source = [one for one in symbols if not is_test_path(one.path)][:_WITH_TESTS]
+    files = [one for one in files if not is_test_path(one.path)][: _WITH_TESTS // 2]
     symbols = symbols[:_WITH_TESTS]
-    files = [one for one in files[: _WITH_TESTS // 2] if not is_test_path(one.path)]
     known = symbols_by_id(db, [one.id for one in symbols])
     # no class: its body is mostly methods that are listed anyway, and 40 lines of it end in a docstring
     callables = [one.id for one in symbols if one.id in known and split_id(one.id)[0] in ("function", "method")]
     bodies = {one: clean(_body(ws, known[one])) for one in callables[:_WITH_BODY]}
-    tests = tests_calling(db, [one.id for one in symbols if not is_test_path(one.path)])
+    tests = tests_calling(db, [one.id for one in source])
     for file in files:
         inside = tests_calling(db, [one.id for one in symbols_in_file(db, file.path)])
         tests[file.id] = set().union(*inside.values())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -82,7 +83,12 @@ def test_interpreters_of_one_minor_version_have_environments_of_their_own(tmp_pa
         fake = tmp_path / f"python{version}"
         fake.write_text(f"#!/bin/sh\necho {version}\n", encoding="utf-8")
         fake.chmod(0o755)
-        command = ["make", "-n", "environment", f"PYTHON={fake}"]
-        plan = subprocess.run(command, cwd=Path(__file__).parents[2], capture_output=True, text=True, check=True).stdout
+        command = ["make", "-n", "-B", "environment", f"PYTHON={fake}"]
+        # without MAKEFLAGS: under `make test` they carry its PYTHON and how it prints
+        environ = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}
+        run = subprocess.run(
+            command, cwd=Path(__file__).parents[2], env=environ, capture_output=True, text=True, check=True
+        )
+        plan = run.stdout
         made |= set(re.findall(r"-m venv (?:--clear )?(\S+)", plan))
     assert made == {".venv-3.11.2", ".venv-3.11.7"}

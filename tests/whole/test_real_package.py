@@ -94,8 +94,12 @@ def test_a_second_way_of_running_makes_it_verified_and_it_is_cited(h11: Checkout
     subject = "test:h11/tests/test_receivebuffer.py::test_receivebuffer"
     (claim,) = h11.json("claim", "list", "--about", subject)["claims"]
     assert (claim["tier"], claim["freshness"]) == ("verified", "current")
-    package = h11.json("context", "test_receivebuffer: what does the receive buffer promise?")
+    package = h11.json("context", "h11/tests/test_receivebuffer.py::test_receivebuffer: what does it promise?")
     cited = {item["id"]: item for item in package["items"]}
+    about = h11.json("context", "the receive buffer returns whole lines")
+    (buffer,) = [item for item in about["items"] if item["id"] == "file:h11/_receivebuffer.py"]
+    assert buffer["proof"].endswith("passed, verified")
+    assert not [item for item in about["items"] if item["id"].startswith("test:")]
     item = cited[subject]
     assert item["tier"] == "verified"
     runs = {one["id"]: one["run"] for one in h11.json("evidence", "list")["receipts"]}
