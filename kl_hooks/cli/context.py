@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,8 @@ from kl_hooks.model.text import quoted_field, quoted_lines
 from kl_hooks.workspace import Workspace
 
 _TASK = "TASK"
+_LONGEST_TASK = 1_000_000
+"""Bytes that are read from stdin; signals are read from the first 50,000."""
 
 
 class _TaskContext(click.Context):
@@ -118,7 +121,8 @@ def _to_dict(one: Candidate) -> dict[str, Any]:
 def context() -> None:
     """A small, ranked, cited package of the knowledge here for a TASK in plain words.
 
-    It is never larger than its budget. The same task on the same tree gives the same bytes.
+    It is never larger than its budget. The same task on the same tree gives the same bytes. `-` reads the TASK from
+    stdin, such as a pytest report.
     """
 
 
@@ -154,6 +158,8 @@ def task(
 ) -> None:  # fmt: skip
     """A package for a task in plain words."""
     ws = _at(workspace(), now)
+    if words == ("-",):  # a long pytest report is no argument of a command: the kernel limits those (execve(2))
+        words = (sys.stdin.buffer.read(_LONGEST_TASK).decode("utf-8", "replace"),)
     style = shape if shape in STYLES else "text"
     request = Request(
         " ".join(words), budget or str(ws.settings.budget), style, trace_id(ws.environ), weight, profile,

@@ -147,7 +147,8 @@ def make_server(open_repository: Callable[[], Workspace], wanted: Sequence[str],
 
     async def call_tool(ctx: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
         if params.name not in names:
-            raise MCPError(types.INVALID_PARAMS, f"no tool {params.name!r} is listed here")
+            hint = suggest_spelling(params.name, names)
+            raise MCPError(types.INVALID_PARAMS, f"no tool {params.name!r} is listed here. {hint}".strip())
         given = json.dumps(params.arguments or {}).encode()
         # in a thread: a question to a large graph must not delay the answer to a ping
         return answer(*await anyio.to_thread.run_sync(_call, params.name, given))

@@ -325,3 +325,10 @@ def test_a_run_of_this_content_counts_before_a_newer_run_of_another(repo: Path) 
     assert "round_total:4 (1 of 1 test that uses it failed)" in kl(repo, "round_total").stdout
     test.write_text(passing, encoding="utf-8")
     assert "round_total:4 (1 test that uses it passed, inferred)" in kl(repo, "round_total").stdout
+
+
+def test_a_report_is_read_from_stdin(repo: Path) -> None:
+    raised = 'Traceback:\n  File "src/shop/mail.py", line 2, in send_mail\nValueError: bad\n' + "noise " * 100_000
+    ran = Checkout(repo).kl("context", "-", input=raised)
+    assert ran.returncode == 0 and "\n- src/shop/mail.py\n  send_mail:1" in ran.stdout
+    assert "the task is empty." in Checkout(repo).kl("context", "-", input="").stderr

@@ -96,6 +96,8 @@ def test_a_session_of_the_official_client(served: Checkout) -> None:
         assert late.is_error and "limit" in late.content[0].text  # type: ignore[union-attr]
         with pytest.raises(MCPError, match="no tool 'memory_delete' is listed here"):
             await session.call_tool("memory_delete", {"id": "MEM-1"})
+        with pytest.raises(MCPError, match='Did you mean "graph_search"'):
+            await session.call_tool("graph_serach", {"query": "feed"})
         # what another process changes is seen: the repository is opened anew for each call
         served.kl("decision", "accept", created["id"])
         listed = (await session.list_resources()).resources
