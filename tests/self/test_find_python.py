@@ -90,5 +90,5 @@ def test_interpreters_of_one_minor_version_have_environments_of_their_own(tmp_pa
             command, cwd=Path(__file__).parents[2], env=environ, capture_output=True, text=True, check=True
         )
         plan = run.stdout
-        made |= set(re.findall(r"-m venv (?:--clear )?(\S+)", plan))
+        made |= set(re.findall(r"-m venv\s+(?:--clear\s+)?(\S+)", plan))
     assert made == {".venv-3.11.2", ".venv-3.11.7"}
