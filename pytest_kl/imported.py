@@ -211,7 +211,10 @@ def loaded(modules: Mapping[Any, Any]) -> Iterator[Loaded]:
     for key, module in list(modules.items()):
         if not isinstance(key, str) or not isinstance(module, ModuleType):
             continue
-        facts = object.__getattribute__(module, "__dict__")
+        try:
+            facts = object.__getattribute__(module, "__dict__")
+        except AttributeError:  # what only claims to be a module by its __class__, such as the libraries of cffi
+            continue
         spec, name, file = facts.get("__spec__"), key, facts.get("__file__")
         # the key may be another name: of `python -m pkg` it is `__main__`, and `pkg.__main__` in the spec (PEP 451)
         if isinstance(spec, ModuleSpec):

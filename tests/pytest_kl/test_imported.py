@@ -221,8 +221,17 @@ def test_odd_items_in_sys_modules_run_no_code_and_break_nothing(tmp_path: Path) 
         def __getattribute__(self, name: str) -> Any:
             raise AssertionError("touched")
 
+    class Library:
+        """As cffi's: it has no `__dict__`, and claims to be a module."""
+
+        __slots__ = ()
+        __class__ = ModuleType  # type: ignore[assignment]
+
     lazy = Loads("shop.lazy")
-    modules = {"a": None, "b": object(), 3: module("x", None), "shop.lazy": lazy, "c": module("c", None)}
+    assert isinstance(Library(), ModuleType)
+    modules = {
+        "a": None, "b": object(), 3: module("x", None), "shop.lazy": lazy, "c": module("c", None), "d.lib": Library(),
+    }  # fmt: skip
     top = repository(tmp_path, SRC)
     assert report(content_of(top), modules, [])["in_place"] == 0  # type: ignore[arg-type]
     assert Observer(lambda: 1 / 0).report() is None  # type: ignore[arg-type, return-value]
