@@ -24,6 +24,12 @@ MOST_ROWS: Final = 1_000
 """Most candidates of one retriever, whatever it asks for."""
 _RELEVANT: Final = 8
 """Percent of the best file's score: a file with less is nearer to nothing than to the task."""
+NEIGHBORS: Final = "neighbors"
+"""The list of symbols that are one link away from the first ones; they come after these."""
+SEEDS: Final = 5
+"""How many symbols the neighbors are those of."""
+_FIRST: Final = ("pins", "trace", "anchors")
+"""Lists of what the request or the task names, in this order before other lists without scores."""
 _OWN_DOCUMENTS: Final[Mapping[str, tuple[str, ...]]] = {
     "claude-code": ("CLAUDE.md",), "codex": ("AGENTS.md",), "gemini-cli": ("GEMINI.md",), "cursor": ("AGENTS.md",),
 }  # fmt: skip
@@ -110,10 +116,13 @@ def code_of(lists: Mapping[str, Sequence[Candidate]]) -> Code:
     before it. Files far below the best one are omitted, and their symbols with them.
     """
     # a pin or a frame names code; words only suggest it
-    named = {name: rows for name, rows in lists.items() if not any(row.score for row in rows)}
+    named = {
+        name: rows for name, rows in lists.items() if name != NEIGHBORS and not any(row.score for row in rows)
+    }  # fmt: skip
     symbols: dict[tuple[str, str], Ranked] = {}
     files: dict[str, Ranked] = {}
-    for name in [*sorted(named), *sorted(lists.keys() - named.keys())]:
+    first = sorted(named, key=lambda name: (_FIRST.index(name) if name in _FIRST else len(_FIRST), name))
+    for name in [*first, *sorted(lists.keys() - named.keys() - {NEIGHBORS})]:
         rows = [row for row in lists[name] if row.kind in CODE and row.path]
         # scores compare within one list only (each signal is divided by its maximum)
         best = max((row.score for row in rows if row.kind == "file"), default=0)
@@ -130,7 +139,12 @@ def code_of(lists: Mapping[str, Sequence[Candidate]]) -> Code:
     if not any(one.candidate.kind == "file" and one.score for one in files.values()):
         for one in symbols.values():
             files.setdefault(one.candidate.path, Ranked(_file(one.candidate.path), 0, {}, one.best))
-    shown = tuple(one for one in symbols.values() if one.candidate.path in files)
+    near = list(symbols.values())[:SEEDS]
+    for rank, row in enumerate(lists.get(NEIGHBORS, ()), 1):
+        files.setdefault(row.path, Ranked(_file(row.path), 0, {NEIGHBORS: 0}, rank))
+        near.append(symbols.pop((row.id, row.path), Ranked(row, 0, {NEIGHBORS: 0}, rank)))
+    ordered = {(one.candidate.id, one.candidate.path): one for one in (*near, *symbols.values())}
+    shown = tuple(one for one in ordered.values() if one.candidate.path in files)
     return Code(tuple(files.values()), shown)
 
 

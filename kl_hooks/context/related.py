@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from kl_hooks.code.query.lookup import select_symbols, symbols_by_id, symbols_in_file
-from kl_hooks.context.gather import Gathered, code_of
+from kl_hooks.context.gather import NEIGHBORS, SEEDS, Gathered, code_of
 from kl_hooks.errors import KlError, UsageProblem
 from kl_hooks.graph import links
 from kl_hooks.model.package import CODE, Candidate, Request, Task
@@ -32,7 +32,6 @@ _WITH_TESTS: Final = 6
 _CALLED: Final = 5
 """Symbols called by a failing test that the task names, of those that the ranking knows."""
 _NEIGHBORS: Final = 15
-_SEEDS: Final = 5
 _NEIGHBOR_RELATIONS: Final = ("defines", "implements", "inherits", "references", "calls")
 """A5's relations, both ways: not imports, not what governs."""
 _FRAME_REASON: Final = "a frame of the traceback in the task"
@@ -63,7 +62,7 @@ def add_related(
                 lists["pins"] = (*_pinned(ws, db, request.pins), *_named_files(db, task))
                 lists["trace"] = tuple(_traced(db, task, lists))
                 if request.weight == "high":
-                    lists["neighbors"] = tuple(_neighbors(db, lists))
+                    lists[NEIGHBORS] = tuple(_neighbors(db, lists))
                 lists = {name: rows for name, rows in lists.items() if rows or name in found.lists}
                 lists = _described(ws, db, lists, clean, policy)
             elif request.pins:
@@ -164,7 +163,7 @@ def _symbol_at(db: Database, path: str, line: int) -> list[Symbol]:
 def _neighbors(db: Database, lists: Mapping[str, Sequence[Candidate]]) -> Iterator[Candidate]:
     """Yield at most 15 symbols one link away from the nearest ones (A5)."""
     # incoming first: who uses a symbol is what its own text does not show
-    seeds = [one.candidate.id for one in code_of(lists).symbols[:_SEEDS]]
+    seeds = [one.candidate.id for one in code_of(lists).symbols[:SEEDS]]
     ids: dict[str, None] = {}
     for incoming in (True, False):
         for some in links.of_many(db, seeds, incoming=incoming).values():

@@ -226,14 +226,6 @@ def _runs_without_tests(db: Database) -> set[int]:
     return found
 
 
-def largest_run(db: Database, source: str, among: int) -> Entry | None:
-    """Of the newest `among` receipts of a source the one with the largest column of tests; of equal ones the newest."""
-    newest = "SELECT seq FROM receipt WHERE source = ? ORDER BY seq DESC LIMIT ?"
-    # by the size of the blob: the number of tests is in no column, and unpacking ten runs would cost more
-    best = f"WHERE seq IN ({newest}) ORDER BY LENGTH(outcomes) DESC, seq DESC LIMIT 1"
-    return next(iter(_entries(db, best, (source, among))), None)
-
-
 def newest_before(db: Database, seq: int, fits: Callable[[Mapping[str, Any]], bool], among: int = 50) -> Entry | None:
     """The newest of the `among` pytest receipts of this store before a number whose header fits; None for none."""
     sql = "SELECT seq, header FROM receipt WHERE source = 'pytest' AND origin = 'local' AND folded IS NULL AND seq < ?"

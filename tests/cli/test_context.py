@@ -332,3 +332,11 @@ def test_a_report_is_read_from_stdin(repo: Path) -> None:
     ran = Checkout(repo).kl("context", "-", input=raised)
     assert ran.returncode == 0 and "\n- src/shop/mail.py\n  send_mail:1" in ran.stdout
     assert "the task is empty." in Checkout(repo).kl("context", "-", input="").stderr
+
+
+def test_neighbors_come_after_the_symbols_they_are_neighbors_of(repo: Path) -> None:
+    source = "from shop.mail import send_mail\n\n\ndef aaa():\n    send_mail('a')\n"
+    (repo / "src/shop/aaa.py").write_text(source, encoding="utf-8")
+    out = kl(repo, "the größte letter", "--weight", "high").stdout
+    assert "aaa:4" in out and out.index("- src/shop/mail.py") < out.index("- src/shop/aaa.py")
+    assert "send_mail:1" in kl(repo, "the größte letter", "--weight", "high", "--budget", "300").stdout

@@ -133,7 +133,9 @@ def test_a_file_about_something_else_leaves_the_order(task: str) -> None:
 @settings(max_examples=50)
 @given(st.text())
 def test_any_text_is_answered(task: str) -> None:
-    rank(code({"a.py": FILES["src/shop/mail.py"]}), task)
+    found = rank(code({"a.py": FILES["src/shop/mail.py"]}), task)
+    assert [one.path for one in found.files] in ([], ["a.py"])
+    assert {one.path for one in found.symbols} <= {one.path for one in found.files}
 
 
 @pytest.mark.parametrize(
@@ -141,7 +143,9 @@ def test_any_text_is_answered(task: str) -> None:
     ["", "   ", "the of and", "🛒🛒", '"round" OR total* NEAR(x)', "корзина", "a" * 1_000_000, "round " * 200_000],
 )
 def test_odd_tasks_are_answered(task: str) -> None:
-    rank(code(FILES), task)
+    found = rank(code(FILES), task)
+    assert bool(found.files) == ("round" in task), "of these tasks only those with a word of the code find some"
+    assert [one.score for one in found.files] == sorted((one.score for one in found.files), reverse=True)
 
 
 def test_nothing_to_rank() -> None:
