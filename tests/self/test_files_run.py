@@ -17,7 +17,7 @@ from tests.support import HERE, Checkout, checkout, isolate
 TOOL = HERE / "tools" / "files_run.py"
 LIMITS = {
     ("arch", "check"): (50, 88),
-    ("context", "total of an order"): (72, 150),
+    ("context", "total of an order"): (80, 165),
     ("graph", "callers", "total"): (38, 92),
     ("memory", "review"): (46, 105),
     ("decision", "new", "Use SQLite", "--context", "c", "--decision", "d"): (45, 88),
