@@ -9,7 +9,7 @@ import click
 from kl_hooks.cli.kind_commands import sign_record
 from kl_hooks.cli.options import Option, format_option, given
 from kl_hooks.cli.output import echo, echo_json, initialized_workspace, print_answer, workspace
-from kl_hooks.cli.record_output import record_lines, warn_of_index_problems, warn_of_proposal
+from kl_hooks.cli.record_output import record_lines, warn_of_index_problems, warn_of_proposals
 from kl_hooks.kinds.failure import occurrences, record_failure, times_phrase
 from kl_hooks.records.query import get_record, record_to_dict, supersession_chain
 
@@ -51,7 +51,7 @@ def record(approach: str, shape: str, **options: Any) -> None:
         echo_json(record_to_dict(ws, made) | _counts(how_often))
         return
     echo(f"{made.id}  {made.status}  {made.title}   (happened {times_phrase(how_often.total)})\n    {made.path}")
-    warn_of_proposal(made)
+    warn_of_proposals(made)
     if not made.text("prevention") and not made.proposal:
         echo(f'    hint: state what prevents it: kl failure edit {made.id} --prevention "…"')
 

@@ -464,7 +464,9 @@ def _steps(found: _Survey) -> list[str]:
     help=f"Also add our entries to {PRE_COMMIT_FILE}, where they can simply be appended, and seed.",
 )
 @click.option("--exact", is_flag=True, help="Layers without exceptions: parts that import each other become one layer.")
-@click.option("--undo", "back", is_flag=True, help="Take back what kl init wrote and nobody changed since.")
+@click.option(
+    "--undo", "back", is_flag=True, help="Take back what kl init and kl hooks install wrote and nobody changed since."
+)
 @click.option("--upgrade", is_flag=True, help="Only renew the git hooks that an older version of kl has written.")
 @format_option()
 def init(yes: bool, exact: bool, back: bool, upgrade: bool, shape: str) -> int:
@@ -520,8 +522,14 @@ def _upgrade_hooks(ws: Workspace, shape: str) -> int:
 
 
 def _print_undo(ws: Workspace, shape: str) -> int:
+    from kl_hooks.git.hooks import uninstall_hooks
+
+    assert ws.repo is not None  # require_repository refused it
     done = _undo(ws.root, ws.state)
     _allow_seeding_again(ws, [path for path, what in done if what == "removed"])
+    for hook in uninstall_hooks(ws.repo):
+        path = hook.path.relative_to(ws.root) if hook.path.is_relative_to(ws.root) else hook.path
+        done.append((path.as_posix(), f"left: {hook.reason}" if hook.reason else hook.action))
     lines = [f"  {path:<28} {what}" for path, what in done]
     lines.append(f"What kl recorded in this clone stays; it is private to it: {ws.state.directory}")
     plain = [{"path": path, "what": what} for path, what in done]

@@ -12,7 +12,7 @@ import click
 from kl_hooks.cli.kind_commands import sign_record
 from kl_hooks.cli.options import Option, format_option
 from kl_hooks.cli.output import counted, echo, echo_json, initialized_workspace, warn
-from kl_hooks.cli.record_output import warn_of_proposal
+from kl_hooks.cli.record_output import warn_of_proposals
 from kl_hooks.config.yaml import MapNode, NodeReader, TextNode, load_yaml
 from kl_hooks.errors import INTERRUPTED, KlError, UsageProblem
 from kl_hooks.kinds.catalog import FACT
@@ -157,10 +157,10 @@ class _Answers:
         by = sign_record(self.ws, raw)
         made, others = record_answer(self.ws, question, answer, short=bool(self.mode), task=self.task, raw=raw, by=by)
         self.answered = [pair for pair in self.answered if pair[0] != question.key] + [(question.key, made)]
-        warn_of_proposal(made)
+        warn_of_proposals(made)
         for other in others:
             if other.proposal:
-                warn_of_proposal(other)
+                warn_of_proposals(other)
                 continue
             warn(f"{other.id} ({other.title}) states it from now on.")
         if not others and not is_applicable(self.ws, question.key, answer):

@@ -25,7 +25,7 @@ from kl_hooks.cli.output import (
     warn,
     workspace,
 )
-from kl_hooks.cli.record_output import print_deleted, record_line, record_lines, warn_of_proposal
+from kl_hooks.cli.record_output import print_deleted, record_line, record_lines, warn_of_proposals
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
 from kl_hooks.kinds.catalog import MEMORY
 from kl_hooks.kinds.memory.add import add_memory, revise
@@ -62,7 +62,7 @@ def _print_changed(record: Record, done: str = "", shape: str = "text") -> None:
     plain = record_to_dict(workspace(), record) | {"done": done or record.status}
     print_answer(shape, plain, [line, *([f"    {record.path}"] if record.path else [])])
     if shape == "text":
-        warn_of_proposal(record)
+        warn_of_proposals(record)
     if shape == "text" and record.text("quarantine"):
         warn(f"{record.id} is quarantined until a person has read it: {record.text('quarantine')}.")
     _update_page()

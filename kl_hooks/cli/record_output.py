@@ -71,7 +71,7 @@ def record_lines(ws: Workspace, record: Record, chain: Sequence[Record]) -> Iter
     late = []
     for field in kind.all_fields:
         value = record.values.get(field.name)
-        if value is None or field.internal or field.name in _HEAD:
+        if value is None or field.internal or field.name in _HEAD or value == record.title:
             continue
         if not _is_short(field):
             late.append((field.section or field.name.replace("_", " "), value))
@@ -155,16 +155,24 @@ def warn_of_index_problems() -> None:
 
 
 def print_record(ws: Workspace, record: Record, shape: str) -> None:
-    """A record that was just made: where it is, or all of it as JSON."""
+    """A record that was just made or changed: where it is, or all of it as JSON."""
     print_answer(shape, record_to_dict(ws, record), [record_line(record)])
     if shape == "text":
-        warn_of_proposal(record)
+        warn_of_proposals(record)
 
 
-def warn_of_proposal(record: Record) -> None:
-    """Report that a change was not made but waits for a person."""
+def warn_of_proposals(record: Record) -> None:
+    """Report that a change was not made but waits for a person, or which changes of the record wait still."""
+    from kl_hooks.records.write import pending_proposals
+
     if record.proposal:
         warn(f"{record.id}: noted as a proposal, for a person to accept with: kl knowledge accept {record.id}")
+        return
+    pending = pending_proposals(workspace(), record.id)
+    for one in pending:
+        warn(f"{record.id}: still proposed: {one.line()}")
+    if pending:
+        warn(f"hint: kl knowledge accept {record.id}, or kl knowledge reject {record.id}")
 
 
 def record_line(record: Record) -> str:

@@ -19,7 +19,7 @@ from kl_hooks.git.repository import Repository, resolve_commit
 from kl_hooks.model.claim import Tier
 from kl_hooks.model.text import name_list
 from kl_hooks.proof.gate import NOTHING_TRACKED, Proof, had_untracked_files
-from kl_hooks.workspace import Workspace
+from kl_hooks.workspace import Workspace, require_setup
 
 if TYPE_CHECKING:
     from kl_hooks.kinds.gate import Demand
@@ -95,15 +95,13 @@ def verify(
     listed as not checked. Without them no gate is.
 
     Exit 0: proven. 1: not proven, or the store has lost receipts (see: kl evidence accept). 3: not assessed, because
-    captured runs or the store can't be read.
+    captured runs or the store can't be read, or because kl is not set up here (see: kl init).
     """
     ws = workspace()
     if ws.repo is None:
         hint = "Evidence is checked against a git tree: run it inside a repository, or give --root."
         raise EnvironmentProblem("not a git repository.", place=str(ws.root), hint=hint)
-    if not ws.initialized:
-        echo("no .kl/ in this repository: nothing to verify. Set it up with: kl init")
-        return CLEAN
+    require_setup(ws)  # exit 3, not 0: a gate that was never set up has proven nothing
     gate = _gate_of(ws, task, task_type, complexity)
     # pre-commit sets it at pre-push: the commit that is pushed, which need not be checked out
     answer = _answer(ws, rev or os.environ.get("PRE_COMMIT_TO_REF"), Tier[require.upper()], trust_ref)

@@ -42,10 +42,10 @@ if TYPE_CHECKING:
 
 MAX_HOOK_BYTES: Final = 4 * 1024 * 1024
 """Of an agent hook's JSON."""
-_CONFIDENCE_OF_TIER: Final = {Tier.VERIFIED: 95, Tier.INFERRED: 80, Tier.ASSUMED: 60, Tier.GUESSED: 40}
-"""Percent, where our own evidence supports it."""
 _READING_CONFIDENCE, _WRITING_CONFIDENCE = 85, 90
-"""Percent, where none does."""
+"""Percent; the agent's own report of what it saw, or did."""
+_VERIFIED_CONFIDENCE, _REFUTED_CONFIDENCE = 95, 40
+"""Percent, where our own evidence for a command is verified, or speaks against it. What somebody asserts is neither."""
 _MAX_RESULT: Final = 20_000
 _MAX_FINDING, _MAX_EVIDENCE, _MAX_ENTITY = 200, 500, 200
 _MAX_LINES: Final = 2_000
@@ -403,7 +403,7 @@ def record_findings(ws: Workspace, calls: Iterable[Call]) -> RecordedFindings:
     existing = {record.id: record for record in get_records(ws, list(found))}
     fresh = [one for key, one in found.items() if key not in existing]
     claims = all_claims(ws, lambda _: None) if any(one.command for one in fresh) else ()
-    tiers = {claim.about: claim.tier for claim in claims}
+    tiers = {claim.about: claim.tier for claim in claims if claim.author == "auto"}
     raws = [_fields_of(one, anchors, tiers) for one, anchors in zip(fresh, _anchors_of(ws, fresh), strict=True)]
     made = create_records(ws, FINDING, raws, by=raws[0].get("source", "")) if raws else []
     today = _anchors_of(ws, [found[key] for key in existing])
@@ -416,9 +416,11 @@ def record_findings(ws: Workspace, calls: Iterable[Call]) -> RecordedFindings:
 def _fields_of(found: Found, anchors: Mapping[str, str], tiers: Mapping[str, Tier]) -> dict[str, Any]:
     about = list(anchors) or ([make_id("file", found.entity)] if found.is_path else [])
     tier = tiers.get(make_id("command", found.command)) if found.command else None
+    confidence = _REFUTED_CONFIDENCE if tier is Tier.GUESSED else found.confidence
+    confidence = max(confidence, _VERIFIED_CONFIDENCE) if tier is Tier.VERIFIED else confidence
     return {
         "title": f"{found.entity}: {found.finding}"[:300], "entity": found.entity, "finding": found.finding,
-        "kind": found.sort, "confidence": found.confidence if tier is None else _CONFIDENCE_OF_TIER[tier],
+        "kind": found.sort, "confidence": confidence,
         "agent": found.agent, "tool": found.tool, "source": found.session, "anchors": anchors,
         "evidence": found.evidence, "about": about, "authority": "agent",
     }  # fmt: skip

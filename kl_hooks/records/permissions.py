@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from kl_hooks.workspace import Workspace
 
 # Parts of kl that copy what people's documents or receipts state, whoever starts them.
-_PROGRAMS: Final = ("seed", "mine", "upkeep", "kl decision discover")
+PROGRAMS: Final = ("seed", "mine", "upkeep", "kl decision discover")
 # Fields that an agent neither sets nor removes.
 _PERSONS_FIELDS: Final = ("status", "authority", "supersedes", "superseded_by")
 
@@ -38,7 +38,7 @@ def agent_author(ws: Workspace, by: str) -> str:
     """Return `agent:NAME` where an agent writes; empty for a person, or for a part of kl."""
     if by.startswith("agent:"):
         return by
-    name = "" if by in _PROGRAMS else agent(ws.environ)
+    name = "" if by in PROGRAMS else agent(ws.environ)
     return f"agent:{name}" if name else ""
 
 

@@ -166,6 +166,8 @@ class FileChanges:
     def __init__(self, ws: Workspace) -> None:
         self._root = ws.root
         self._before: dict[str, bytes | None] = {}
+        self.digests: dict[str, str] = {}
+        """Path → SHA-256 of what was written."""
         self._removed: list[str] = []
 
     def __enter__(self) -> FileChanges:
@@ -194,6 +196,7 @@ class FileChanges:
             if data is not None:
                 self._before.setdefault(path, before)
                 self._put(path, data)
+                self.digests[path] = hashlib.sha256(data).hexdigest()
             elif before is not None:
                 # asked now, of the folder (unlink(2)): the removal comes after the transaction, too late to refuse
                 if not os.access((self._root / path).parent, os.W_OK):

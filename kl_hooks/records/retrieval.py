@@ -11,7 +11,7 @@ from kl_hooks.model.kind import Kind
 from kl_hooks.model.package import Candidate
 from kl_hooks.model.record import Record
 from kl_hooks.model.text import one_line
-from kl_hooks.records.liveness import filter_live, live_records, stale_reasons, uncommitted_paths
+from kl_hooks.records.liveness import filter_live, live_records, stale_reasons, uncommitted_paths, written_by_people
 from kl_hooks.records.query import NO_LIMIT, RecordFilter, format_value, search_records
 
 if TYPE_CHECKING:
@@ -59,8 +59,12 @@ def current_candidates(ws: Workspace, live: Sequence[Record], limit: int) -> lis
 
 
 def demote_uncommitted(ws: Workspace, found: Sequence[Candidate]) -> list[Candidate]:
-    """Return the candidates; a file that differs from its commit ranks as an agent's, whatever authority it states."""
+    """Return the candidates; a file that differs from its commit ranks as an agent's, whatever authority it states.
+
+    Unless it is as a person has written it with kl in this clone: then who wrote it is known.
+    """
     uncommitted = uncommitted_paths(ws, {one.path for one in found if one.path and one.authority == "human"})
+    uncommitted -= written_by_people(ws, {one.id: one.path for one in found if one.path in uncommitted})
     return [
         replace(
             one,
@@ -101,7 +105,8 @@ def record_text(kind: Kind, record: Record) -> str:
     lines = [f"{record.id} {record.title}"]
     for field in kind.all_fields:
         value = record.values.get(field.name)
-        if value is None or field.internal or field.name in _NOT_IN_TEXT:
+        # the title of a memory is its text where that is one line
+        if value is None or field.internal or field.name in _NOT_IN_TEXT or value == record.title:
             continue
         name = (field.section or field.name.replace("_", " ")).lower()
         if isinstance(value, Mapping):

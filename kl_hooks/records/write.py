@@ -15,8 +15,16 @@ from kl_hooks.model.problem import Problems
 from kl_hooks.model.record import Record, Value
 from kl_hooks.model.text import one_line, slug
 from kl_hooks.records.document import change_fields, render_document
-from kl_hooks.records.events import Event, append_events, counted_fields, insert_events, list_events, stored_events
-from kl_hooks.records.permissions import agent_author, refuse_delete, rule_on_change, rule_on_new
+from kl_hooks.records.events import (
+    CONTENT,
+    Event,
+    append_events,
+    counted_fields,
+    insert_events,
+    list_events,
+    stored_events,
+)
+from kl_hooks.records.permissions import PROGRAMS, agent_author, refuse_delete, rule_on_change, rule_on_new
 from kl_hooks.records.query import RecordFilter, get_record, get_records, list_records
 from kl_hooks.records.repository import FileChanges, NewIds, kind_folder, records_in_rows, write_row
 from kl_hooks.records.sync import sync
@@ -114,7 +122,9 @@ def create_records(
                 write_row(ws, db, record, "state")
             made[n] = record
         whole = [made[n] for n in range(len(raws))]
-        insert_events(db, [Event("created", one.id, by, {"status": one.status}) for one in whole], iso(ws.clock.now()))
+        notes = [{"status": one.status, **_content_note(one, by, who, files)} for one in whole]
+        created = [Event("created", one.id, by, note) for one, note in zip(whole, notes, strict=True)]
+        insert_events(db, created, iso(ws.clock.now()))
         return [_with_proposal(ws, db, one, "edit", more, by) for one, more in zip(whole, proposals, strict=True)]
 
 
@@ -157,7 +167,8 @@ def change_record(
         # Checked again as a whole: the row may have changed since the caller read it.
         validate_or_raise(kind, after.values, f"kl {kind.name} edit")
         made = _store_change(ws, db, kind, record, after, how, files)
-        event = Event("changed" if how == "edit" else how, record.id, by, note or {})
+        note = {**(note or {}), **_content_note(made, by, who, files)}
+        event = Event("changed" if how == "edit" else how, record.id, by, note)
         insert_events(db, [event], iso(ws.clock.now()))
         return _with_proposal(ws, db, made, "edit", proposed, by)
 
@@ -233,6 +244,12 @@ def _write_new_file(ws: Workspace, db: Database, kind: Kind, record: Record, fil
     if kind.storage == "state":
         write_row(ws, db, record, "file")
     return Record(record.kind, record.id, record.values, record.body, path)
+
+
+def _content_note(record: Record, by: str, who: str, files: FileChanges) -> dict[str, str]:
+    """Return what an Event states of a file that a person has written through kl: from then on it is a person's."""
+    digest = files.digests.get(record.path, "")
+    return {CONTENT: digest} if digest and not who and by not in PROGRAMS and record.authority == "human" else {}
 
 
 def _cleared_and_set(kind: Kind, raw: Mapping[str, Any]) -> tuple[dict[str, None], dict[str, Value]]:

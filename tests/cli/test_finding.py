@@ -95,17 +95,19 @@ def test_found_again_it_is_valid_for_the_content_of_today(shop: Checkout) -> Non
 
 
 @pytest.mark.requirement("A58")
-def test_our_own_evidence_states_how_sure_a_command_is(shop: Checkout) -> None:
-    assert shop.kl("run", "--", sys.executable, "-c", "pass").returncode == 0
-    command = f"{sys.executable} -c pass"
-    report(shop, "Bash", {"command": command}, {"stdout": ""})
-    report(shop, "Bash", {"command": "make all"}, {"stdout": ""})
+def test_evidence_for_a_command_never_lowers_the_confidence_and_evidence_against_it_does(shop: Checkout) -> None:
+    flaky = ["mkdir", str(shop.root.parent / "once")]
+    for command in ([sys.executable, "-c", "pass"], flaky, flaky):
+        shop.kl("run", "--", *command)
+    shop.kl("claim", "add", "it builds", "--about", "command:make all")
+    shop.kl("claim", "add", "it is fast", "--about", f"command:{' '.join(flaky)}")
+    commands = [f"{sys.executable} -c pass", " ".join(flaky), "make all", "make none"]
+    for command in commands:
+        report(shop, "Bash", {"command": command}, {"stdout": ""})
     found = json.loads(shop.kl("finding", "list", "--format", "json").stdout)["records"]
-    sure = [
-        json.loads(shop.kl("finding", "show", one["id"], "--format", "json").stdout)["fields"]["confidence"]
-        for one in found
-    ]
-    assert sorted(sure) == [80, 90]
+    assert {one["fields"]["entity"]: one["fields"]["confidence"] for one in found} == dict(
+        zip(commands, (90, 40, 90, 90), strict=True)
+    )
 
 
 @pytest.mark.requirement("A57")

@@ -77,6 +77,24 @@ def test_undo_restores_everything(kl: Kl) -> None:
     assert kl("init", "--undo")[0] == 3
 
 
+def test_undo_takes_kl_s_git_hooks_away_and_restores_those_before_them(kl: Kl) -> None:
+    own = b"#!/bin/sh\n# mine\n"
+    (hooks := Path(".git/hooks")).mkdir(exist_ok=True)
+    (hooks / "pre-push").write_bytes(own)
+    (hooks / "pre-push").chmod(0o700)
+    (hooks / "commit-msg").write_bytes(own)
+    before = {path: (path.read_bytes(), path.stat().st_mode) for path in hooks.iterdir()}
+    assert kl("init")[0] == kl("hooks", "install")[0] == 0
+    edited = hooks / "post-commit"
+    edited.write_bytes(edited.read_bytes() + b"echo mine\n")
+    code, out, _ = kl("init", "--undo", "--format", "json")
+    done = {one["path"]: one["what"] for one in json.loads(out)["done"]}
+    assert (code, done[".git/hooks/pre-push"], done[".git/hooks/pre-commit"]) == (0, "restored", "removed")
+    assert done[".git/hooks/post-commit"].startswith("left: somebody has edited it")
+    edited.unlink()
+    assert {path: (path.read_bytes(), path.stat().st_mode) for path in hooks.iterdir()} == before
+
+
 def test_undo_keeps_what_was_changed_since(kl: Kl) -> None:
     kl("init")
     write(Path.cwd(), {MANIFEST: "# mine\n", ".kl/notes.txt": "mine\n"})

@@ -328,6 +328,16 @@ def test_the_empty_tree_of_an_unborn_branch_is_never_proven(home: Path, tmp_path
     assert made.kl("verify").returncode == 0
 
 
+@pytest.mark.requirement("A49")
+def test_without_a_set_up_the_gate_is_closed_and_with_recorded_runs_alone_it_judges(home: Path, tmp_path: Path) -> None:
+    repo = checkout(tmp_path / "bare", FILES, kl=False)
+    for args in ((), ("--format", "json"), ("--type", "feature")):
+        done = repo.kl("verify", *args)
+        assert (done.returncode, done.stdout) == (3, "") and "Set it up with: kl init" in done.stderr, args
+    leave_run(repo.workspace(), GREEN)
+    assert repo.kl("verify").returncode == 0, "recorded without .kl/, as pytest --kl does"
+
+
 def test_which_files_differ_from_the_proven_content_is_reported(proven: Checkout) -> None:
     proven.write("CHANGELOG.rst", "x\n")
     proven.git("add", "-A")

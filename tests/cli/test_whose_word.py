@@ -92,6 +92,46 @@ def test_an_accepted_change_is_made_as_a_person_s(repo: Checkout) -> None:
     assert repo.kl("knowledge", "accept", "OBJ-0001").returncode == 2, "nothing waits any more"
 
 
+@pytest.mark.requirement("A43")
+def test_what_a_person_typed_is_a_person_s_before_it_is_committed_and_is_printed_once(repo: Checkout) -> None:
+    text = "Run zebra tests with four workers."
+    identifier = made(repo.kl("memory", "add", text))
+    path = next(repo.root.glob(".kl/knowledge/memories/MEM-*"))
+    assert repo.kl("memory", "show", identifier).stdout.count(text) == 1
+
+    def given() -> tuple[str, str]:
+        done = repo.kl("context", "how to run zebra tests", "--format", "json")
+        (item,) = [one for one in json.loads(done.stdout)["items"] if one["id"] == identifier]
+        return item["authority"], item["text"]
+
+    assert given() == ("human", f"{identifier} {text}")
+    assert f"[inferred · current] {identifier}" in repo.kl("context", "how to run zebra tests").stdout
+    own = path.read_text("utf-8")
+    path.write_text(own.replace("four", "five"), "utf-8")
+    assert given()[0] == "agent", "nobody knows who edited the file"
+    path.write_text(own, "utf-8")
+    assert repo.kl("memory", "edit", identifier, "--text", text.replace("four", "six"), env=BOT).returncode == 0
+    assert given()[0] == "human", "an agent's edit is a proposal"
+    assert repo.kl("memory", "edit", identifier, "--text", text.replace("four", "six")).returncode == 0
+    assert given() == ("human", f"{identifier} {text.replace('four', 'six')}")
+    path.write_text(own, "utf-8")
+    assert given()[0] == "agent", "an older text than the person's last one"
+
+
+def test_what_else_waits_for_an_accepted_record_is_shown_with_how_to_decide_it(repo: Checkout) -> None:
+    for accept in ("decision", "knowledge"):
+        identifier = made(repo.kl("decision", "new", "One parser", "--context", "c", "--decision", "d"))
+        repo.kl("decision", "edit", identifier, "--title", "Two parsers", env=BOT)
+        done = repo.kl(accept, "accept", identifier)
+        assert record(repo, identifier)["title"] == "One parser", (
+            "an edit that nobody was shown is not accepted with it"
+        )
+        assert f"{identifier}: still proposed: edit: title → Two parsers (agent:bot" in done.stderr
+        assert f"kl knowledge accept {identifier}, or kl knowledge reject {identifier}" in done.stderr
+        done = repo.kl("knowledge", "accept", identifier)
+        assert (record(repo, identifier)["title"], done.stderr) == ("Two parsers", "")
+
+
 def test_a_proposal_that_no_longer_applies_holds_up_no_other(repo: Checkout) -> None:
     repo.kl("objective", "new", "A parser")
     for args in (("abandon", "OBJ-0001"), ("edit", "OBJ-0001", "--title", "A good parser")):

@@ -82,10 +82,17 @@ _INTERRUPTED: Final = frozenset({129, 130, 131, 137, 141, 143})
 """128 + SIGHUP, SIGINT, SIGQUIT, SIGKILL, SIGPIPE, SIGTERM: somebody stopped the command, which is no failure of it."""
 _GENERATED: Final = frozenset((
     "package-lock.json", "yarn.lock", "pnpm-lock.yaml", "poetry.lock", "uv.lock", "Cargo.lock", "Gemfile.lock",
-    "go.sum", "composer.lock", "Pipfile.lock", "CHANGELOG.md", "CHANGES.md", "CHANGELOG", "MEMORY.md", ".gitignore",
-    "VERSION",
+    "go.sum", "composer.lock", "Pipfile.lock", "MEMORY.md", ".gitignore", "VERSION",
 ))  # fmt: skip
 """Names of files that are written often because a tool or a habit writes them."""
+# and the fragments that towncrier, scriv and changesets put together, in the folders of their documentation
+_CHANGELOG: Final = re.compile(
+    r"(?:^|/)(?:(?:change(?:s|log)|history|news|releases?(?:[-_]notes)?)(?:\.(?:md|rst|txt|adoc))?$"
+    r"|(?:changelog\.d|changes\.d|news\.d|newsfragments|\.changes|\.changeset)/"
+    r"|(?:news|changes|changelogs?)/[^/]+\.(?:md|rst|txt|feature|bugfix|doc|removal|misc)$)",
+    re.IGNORECASE,
+)
+"""Changelogs, by the names that projects give them."""
 _DOCUMENTS: Final = (".md", ".rst", ".txt", ".adoc")
 _COMMAND: Final = "command:"
 
@@ -230,7 +237,7 @@ def write_patterns(writes: Iterable[tuple[str, Sighting]]) -> list[Pattern]:
 
 def is_generated(path: str) -> bool:
     """Return True for a file that a tool or a habit writes."""
-    return PurePosixPath(path).name in _GENERATED or path.startswith(".kl/")
+    return PurePosixPath(path).name in _GENERATED or path.startswith(".kl/") or bool(_CHANGELOG.search(path))
 
 
 def _fix_patterns(steps: Mapping[str, Sequence[_Step]], commits: Sequence[LoggedCommit]) -> Iterator[Pattern]:

@@ -92,9 +92,11 @@ def test_a_test_that_failed_and_has_passed_in_two_sessions_is_a_pattern() -> Non
 @pytest.mark.requirement("A41")
 def test_a_file_that_is_written_more_than_once_in_two_sessions_is_a_pattern() -> None:
     story = Story()
+    changelogs = ("CHANGELOG.md", "CHANGES.rst", "docs/changelog.rst", "HISTORY.txt", "NEWS", "NEWS.d/12.md")
+    habit = (*changelogs, "uv.lock", "news/4711.bugfix.rst", "changelog.d/x.md", "changes/9.feature", "RELEASES.md")
     for _ in range(2):
-        story.commit("Work", "src/a.py", "CHANGELOG.md", "uv.lock")
-        story.commit("More work", "src/a.py", "CHANGELOG.md", "uv.lock")
+        story.commit("Work", "src/a.py", *habit)
+        story.commit("More work", "src/a.py", *habit)
         story.commit("Once", "src/b.py")
         story.commit("Format all", *(f"src/m{i}.py" for i in range(40)))
         story.days()
