@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 from kl_hooks.clock import iso, micros
 from kl_hooks.evidence.capture import spool_folders
 from kl_hooks.evidence.claims import all_claims, asserted_claims
+from kl_hooks.evidence.executed import forget_runs
 from kl_hooks.evidence.journal import QUARANTINED
 from kl_hooks.evidence.ledger import COMPACTABLE, RETAINED, test_names
 from kl_hooks.hookspecs import Policy
@@ -106,6 +107,7 @@ def compact(db: Database, ids: Iterable[str], now: int) -> int:
     if count:
         # IS NOT NULL: in SQL, NOT IN a list with a NULL is never true
         db.execute("DELETE FROM test_list WHERE id NOT IN (SELECT test_list FROM receipt WHERE test_list IS NOT NULL)")
+        forget_runs(db)
     return count
 
 

@@ -15,6 +15,14 @@ from kl_hooks.clock import iso
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
 from kl_hooks.evidence import ledger
 from kl_hooks.evidence.commits import add_commits, unlogged_commits
+from kl_hooks.evidence.executed import (
+    Executed,
+    executed_of_run,
+    import_executed,
+    pending_executed,
+    read_pending,
+    settle,
+)
 from kl_hooks.evidence.integrity import Rollback, ledger_writer, read_marks, rollbacks
 from kl_hooks.evidence.journal import (
     pending_captures,
@@ -22,7 +30,7 @@ from kl_hooks.evidence.journal import (
     remove_or_quarantine,
     unimported_captures,
 )
-from kl_hooks.evidence.ledger import Entry, append, parents_of
+from kl_hooks.evidence.ledger import Entry, append, has_receipt, parents_of
 from kl_hooks.evidence.provenance import producer
 from kl_hooks.evidence.trust import ran_no_test
 from kl_hooks.git.run import GitFailed
@@ -61,6 +69,8 @@ def sync_evidence(ws: Workspace, head_now: str | None = None) -> SyncResult:
     """
     if not is_set_up(ws):
         return SyncResult()
+    # before the captures: a file that is written meanwhile finds its receipt the next time
+    sets = pending_executed(ws)
     found, left = pending_captures(ws)
     new, blind = None, ""
     try:
@@ -69,15 +79,18 @@ def sync_evidence(ws: Workspace, head_now: str | None = None) -> SyncResult:
                 new = unlogged_commits(ws, db, head_now)
             except GitFailed as problem:
                 blind = str(problem)
-        if not found and new is None:
+            runs = {one.receipt.run for one in found if one.receipt}
+            sets = [one for one in sets if one.orphaned or one.run in runs or (db and has_receipt(db, one.run))]
+        if not found and new is None and not sets:
             return SyncResult(waiting=left, blind=blind)
         with ledger_writer(ws) as db:
             receipts = sum(append(db, [one.receipt], one.origin) for one in found if one.receipt)
             receipts += add_commits(ws, db, new) if new is not None else 0
+            settled = import_executed(db, sets)
     except (EnvironmentProblem, OSError) as problem:
         return SyncResult(waiting=left + len(found), trouble=str(problem))
     try:
-        aside = tuple(str(path) for one in found if (path := remove_or_quarantine(one)))
+        aside = tuple(str(path) for one in found if (path := remove_or_quarantine(one))) + settle(settled)
         # only the note of the git hook that there are new commits: what they are was read from git
         (ws.state.spool / "commits").unlink(missing_ok=True)
     except OSError as problem:
@@ -144,6 +157,14 @@ class Snapshot:
     """Captures that can't be read, a sentence each."""
     lost: tuple[Rollback, ...] = ()
     """Receipts that the store had and does not have any more."""
+    ws: Workspace | None = None
+
+    def executed(self, entry: Entry) -> Executed | None:
+        """What the tests of a run executed, stored or waiting in the spool; None where nothing is known of it."""
+        found = executed_of_run(self.db, entry.receipt.run) if self.db else None
+        if found is None and self.ws is not None:
+            found = read_pending(self.ws, entry.receipt.run, entry.receipt.environment)
+        return found
 
     @property
     def gaps(self) -> tuple[str, ...]:
@@ -193,4 +214,4 @@ def snapshot(ws: Workspace, head: str | None = None) -> Iterator[Snapshot]:
         at = ledger.chain_head(db)[0] if db else 0
         new = [one for one in captures if not (db and db.row("SELECT 1 FROM receipt WHERE id = ?", (one[0].id,)))]
         entries = [Entry(at + n, "", origin, receipt.id, receipt) for n, (receipt, origin) in enumerate(new, 1)]
-        yield Snapshot(db, taken, tuple(reversed(entries)), tuple(unread), tuple(rollbacks(db, marks)))
+        yield Snapshot(db, taken, tuple(reversed(entries)), tuple(unread), tuple(rollbacks(db, marks)), ws)

@@ -24,6 +24,7 @@ from typing import Any, Final, NamedTuple
 from kl_hooks.clock import iso
 from kl_hooks.errors import StoreDamaged
 from kl_hooks.evidence.commits import log_digest
+from kl_hooks.evidence.executed import altered_parts
 from kl_hooks.evidence.ledger import (
     CHAIN_START,
     COMPACTABLE,
@@ -255,12 +256,19 @@ def audit(db: Database | None, marks: Marks) -> Audit:
         if mark and mark["seq"] == seq:
             marked = chain
     if db:
-        problems += [*_strays(db), *_altered_lists(db), *_altered_assertions(db)]
+        problems += [*_damaged_pages(db), *_strays(db), *_altered_lists(db), *_altered_assertions(db)]
+        problems += altered_parts(db)
     problems += [
         f"receipt {n}: it is folded, and one of the newest {RETAINED} never is" for n in folds if n > at - RETAINED
     ]
     problems += _mark_problems(db, marks, at, marked)
     return Audit(at, chain, tuple(problems), _anchors(mark), len(folds))
+
+
+def _damaged_pages(db: Database) -> list[str]:
+    """An index that does not fit its table gives wrong answers to some questions, and right ones to those above."""
+    found = db.row("PRAGMA integrity_check(1)") if db.dialect == "sqlite" else None
+    return [f"the database is damaged: {found[0]}"] if found and found[0] != "ok" else []
 
 
 def edited_headers(db: Database) -> list[str]:

@@ -258,7 +258,7 @@ def unimported_captures(ws: Workspace) -> tuple[list[tuple[Receipt, str]], list[
             unread.append(f"{directory} can't be read ({problem.strerror})")
             continue
         for path in paths:
-            if origin == IN_CHECKOUT and not _is_ours(ws, path):
+            if origin == IN_CHECKOUT and not is_own_file(ws, path):
                 continue
             receipt, problem_there = _capture(path)
             found += [(receipt, origin)] if receipt else []
@@ -311,11 +311,11 @@ def _pending_files(ws: Workspace) -> Iterator[tuple[Path, str]]:
         if origin != IN_CHECKOUT:
             remove_nameless_spools(directory, ws.clock.now() / 1_000_000)
         for path in pending_spools(directory):
-            if origin != IN_CHECKOUT or _is_ours(ws, path):
+            if origin != IN_CHECKOUT or is_own_file(ws, path):
                 yield path, origin
 
 
-def _is_ours(ws: Workspace, path: Path) -> bool:
+def is_own_file(ws: Workspace, path: Path) -> bool:
     """A spool file in the working tree may belong to the repository: only untracked files of this user count."""
     try:
         status = path.lstat()

@@ -80,6 +80,11 @@ def chain_at(db: Database, seq: int) -> str | None:
     return str(row[0]) if row else None
 
 
+def has_receipt(db: Database, run: str) -> bool:
+    """Whether the store has a receipt of a run."""
+    return db.row("SELECT 1 FROM receipt WHERE run = ?", (run,)) is not None
+
+
 def append(db: Database, receipts: Iterable[Receipt], origin: str = "local") -> int:
     """Add the receipts that are not there yet, in a transaction that the caller holds; how many were new."""
     new = 0

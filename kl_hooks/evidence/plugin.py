@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from kl_hooks.hookspecs import Policy, Retriever, Schema, Source, hookimpl
@@ -99,10 +100,38 @@ CREATE TABLE claim_archive (
 
 SCHEMA: Final = Schema(owner="evidence", database="kl", steps=(_STEP_1, _STEP_2))
 
+_EXECUTED: Final = """
+CREATE TABLE executed_symbol (
+    -- Every symbol that a recorded test ever executed, once.
+    id INTEGER PRIMARY KEY,
+    symbol TEXT NOT NULL UNIQUE
+);
+CREATE TABLE executed_part (
+    -- What runs have in common, each once: see evidence/executed.py.
+    id INTEGER PRIMARY KEY,
+    digest BLOB NOT NULL UNIQUE,      -- sha256 of the body before it was compressed
+    body BLOB NOT NULL                -- compressed JSON, the first place says of what: file, tests, opened, run
+);
+CREATE TABLE executed_in (
+    -- Which parts name a symbol.
+    symbol INTEGER NOT NULL,          -- executed_symbol.id
+    part INTEGER NOT NULL,            -- executed_part.id
+    PRIMARY KEY (symbol, part)
+) WITHOUT ROWID;
+CREATE INDEX executed_in_part ON executed_in (part);
+CREATE TABLE executed_run (
+    -- A run of which executed symbols are known.
+    run TEXT PRIMARY KEY,             -- receipt.run
+    recorder TEXT NOT NULL,           -- sys.monitoring, sys.setprofile, coverage
+    part INTEGER NOT NULL             -- executed_part.id of the list of its parts
+) WITHOUT ROWID;
+"""
+EXECUTED: Final = Schema(owner="executed", database="kl", steps=(_EXECUTED,))
+
 
 @hookimpl
-def kl_schema() -> Schema:
-    return SCHEMA
+def kl_schema() -> Sequence[Schema]:
+    return [SCHEMA, EXECUTED]
 
 
 @hookimpl

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 
 from kl_hooks.clock import iso
 from kl_hooks.evidence.capture import new_run_id, open_spool, opening_record
+from kl_hooks.evidence.executed import Executed, SymbolHash, TestFile, TestSets, write_executed
 from kl_hooks.evidence.plugin import SCHEMA
 from kl_hooks.evidence.provenance import worktree_state
 from kl_hooks.git.worktree import WorktreeState
@@ -88,8 +90,12 @@ def leave_run(
     end: bool = True,
     run: str | None = None,
     place: WorktreeState | None = None,
+    executed: Executed | None = None,
 ) -> str:
-    """Leaves a run of tests (id, outcome, microseconds) in the spool as the pytest plugin does; the run's id."""
+    """Leaves a run of tests (id, outcome, microseconds) in the spool as the pytest plugin does; the run's id.
+
+    `executed`: what its tests executed.
+    """
     run = run or new_run_id()
     place = place or worktree_state(ws.repo)
     writer = open_spool(ws, run)
@@ -98,8 +104,11 @@ def leave_run(
     )
     for name, outcome, micros in tests:
         writer.line(canonical(["t", name, outcome, micros, (details or {}).get(name), None]).decode())
+    more = {}
+    if executed is not None:
+        more = {"executed": {"digest": write_executed(writer.path.parent, replace(executed, run=run))}}
     if end:
-        writer.record(end_record(place, tests, iso(ws.clock.now())))
+        writer.record(end_record(place, tests, iso(ws.clock.now())) | {"environment": more})
     writer.sync()
     writer.close()
     return run
@@ -117,3 +126,22 @@ def end_record(place: WorktreeState, tests: Sequence[tuple[str, str, int]], ende
             "reasons": [], "counts": counts,
         },
     }  # fmt: skip
+
+
+def executed_sets(
+    sets: Mapping[str, Mapping[str, str]],
+    places: Mapping[str, str],
+    hashes: Mapping[str, str] | None = None,
+    **more: Any,
+) -> Executed:
+    """What tests executed: node ID → symbol → phase. `places` has every symbol; those without a hash get one."""
+    symbols = sorted(places)
+    index = {symbol: at for at, symbol in enumerate(symbols)}
+    files: dict[str, dict[str, dict[int, str]]] = {}
+    for nodeid, one in sets.items():
+        found = files.setdefault(nodeid.partition("::")[0], {})
+        found[nodeid] = {index[symbol]: phase for symbol, phase in one.items()}
+    rows = tuple(SymbolHash(symbol, (hashes or {}).get(symbol, f"{index[symbol]:016x}")) for symbol in symbols)
+    modules = {path: frozenset(index[one] for one in some) for path, some in more.pop("modules", {}).items()}
+    tests = TestSets({path: TestFile.of(one) for path, one in files.items()})
+    return Executed("0" * 32, "sys.monitoring", rows, tests, modules, more.pop("imports", {}), dict(places), **more)

@@ -1,0 +1,613 @@
+"""Which symbols each test of a run executed: the file that a run leaves in its spool, and the tables it comes to.
+
+The file `<run>.executed` is beside the run's spool file; the run's receipt names its digest, so that the chain of
+receipts vouches for it. In the store everything is interned: the symbols of a file with their hashes, and the sets of
+the tests of a file, are one *part* each, and a run is a list of parts. A run that executed the same as one before adds
+one row; an edited file adds that file's part, and the parts of the test files that execute other symbols since.
+
+A set is a bit mask over the symbols of its part: most tests of a file execute much the same symbols.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import cached_property
+from hashlib import sha256
+from io import FileIO
+from pathlib import Path
+from stat import S_ISREG
+from typing import Any, Final, NamedTuple
+
+from kl_hooks.evidence.capture import IN_CHECKOUT, spool_folders
+from kl_hooks.evidence.journal import QUARANTINED, is_own_file
+from kl_hooks.model.canonical import canonical
+from kl_hooks.store.database import Database, chunks, placeholders
+from kl_hooks.store.files import write_atomic
+from kl_hooks.store.spool import SPOOL_SUFFIX
+from kl_hooks.store.store import steps_taken
+from kl_hooks.workspace import Workspace
+
+SUFFIX: Final = ".executed"
+"""Of the file that a run leaves beside its spool file."""
+PHASES: Final = ("setup", "call", "teardown")
+_SCHEMA: Final = "kl.executed/1"
+_MAX_FILE: Final = 64 * 1024 * 1024
+_MAX_TEXT: Final = 256 * 1024 * 1024
+"""Bytes that a file or a part may unpack to."""
+_ORPHANED: Final = 7 * 24 * 3600.0
+"""Seconds after which a file whose run left no capture is removed."""
+_RUNS_ASKED: Final = 30
+"""The newest runs that are asked which tests executed a symbol."""
+
+
+class SymbolHash(NamedTuple):
+    """A symbol as it was when it ran."""
+
+    symbol: str
+    """`function:pkg.mod.f`; `namespace:pkg.mod` is the module's body, `type:pkg.mod.C` the class's."""
+    content_hash: str
+    """16 hexadecimal digits, of `code.scanner`."""
+
+
+Masks = tuple[int, int, int]
+"""What ran first in setup, in call, in teardown: bit n is the symbol at place n of the test file's symbols."""
+
+
+@dataclass(frozen=True)
+class TestFile:
+    """What the tests of one file executed."""
+
+    __test__ = False  # no test class, whatever its name
+    symbols: tuple[int, ...]
+    """Indexes into the symbols of the run."""
+    masks: Mapping[str, Masks]
+    """Node ID → its sets."""
+
+    @classmethod
+    def of(cls, sets: Mapping[str, Mapping[int, str]]) -> TestFile:
+        """Node ID → index of a symbol → the phase in which it first ran."""
+        symbols = tuple(sorted({index for one in sets.values() for index in one}))
+        bit = {index: 1 << place for place, index in enumerate(symbols)}
+        masks = {}
+        for nodeid, one in sets.items():
+            found = dict.fromkeys(PHASES, 0)
+            for index, phase in one.items():
+                found[phase] |= bit[index]
+            masks[nodeid] = (found["setup"], found["call"], found["teardown"])
+        return cls(symbols, masks)
+
+    def rows(self) -> list[list[str]]:
+        """Node ID and the three masks in hexadecimal digits, by node ID."""
+        return [[name, *(f"{mask:x}" for mask in self.masks[name])] for name in sorted(self.masks)]
+
+
+class TestSets(Mapping[str, Mapping[int, str]]):
+    """Node ID (without `test:`) → index of a symbol → the phase in which it first ran; unpacked when asked for."""
+
+    __test__ = False
+
+    def __init__(self, files: Mapping[str, TestFile]) -> None:
+        self.files = files
+        """By the path at the beginning of the node IDs."""
+
+    def __getitem__(self, nodeid: str) -> Mapping[int, str]:
+        file = self.files[test_path(nodeid)]
+        masks = file.masks[nodeid]
+        return {
+            index: phase for phase, mask in zip(PHASES, masks, strict=True) for index in _chosen(file.symbols, mask)
+        }
+
+    def __iter__(self) -> Iterator[str]:
+        return (nodeid for file in self.files.values() for nodeid in file.masks)
+
+    def __len__(self) -> int:
+        return sum(len(file.masks) for file in self.files.values())
+
+    def indexes(self, nodeid: str) -> list[int]:
+        """The symbols that a test executed in any phase. KeyError for a test that is not recorded."""
+        file = self.files[test_path(nodeid)]
+        setup, call, teardown = file.masks[nodeid]
+        return _chosen(file.symbols, setup | call | teardown)
+
+
+@dataclass(frozen=True)
+class Executed:
+    """What the tests of one run executed."""
+
+    run: str
+    recorder: str
+    """`sys.monitoring`, `sys.setprofile`, `coverage`."""
+    symbols: tuple[SymbolHash, ...]
+    tests: TestSets
+    modules: Mapping[str, frozenset[int]]
+    """Path of a Python file → what runs when it is imported: its body, class bodies, decorated functions (their
+    decorators), functions that were called meanwhile."""
+    imports: Mapping[str, tuple[str, ...]]
+    """Path → the files of the repository that it imports, of all kinds; those imported at run time included."""
+    places: Mapping[str, str]
+    """Symbol → path."""
+    unknown: Mapping[str, str] = field(default_factory=dict)
+    """Path → why its symbols could not be named."""
+    files: Mapping[str, str] = field(default_factory=dict)
+    """Tracked files, not Python, that the run opened: path → blob ID; empty where that is not known."""
+
+    def dependencies(self, nodeid: str) -> frozenset[int]:
+        """What a result rests on: what the test executed, and what runs when the files are imported that it needs.
+
+        KeyError for a test that is not recorded.
+        """
+        return frozenset(_bits(self.dependency_mask(nodeid)))
+
+    def dependency_mask(self, nodeid: str) -> int:
+        """The same as a bit mask over `symbols`."""
+        own = self.tests.indexes(nodeid)
+        mask = 0
+        for index in own:
+            mask |= 1 << index
+        for path in {self._path_of[index] for index in own}:
+            mask |= self._import_mask(path)
+        return mask | self._start_mask(test_path(nodeid))
+
+    def closure(self, nodeid: str) -> frozenset[str]:
+        """The files that `dependencies` comes from: every file reachable by imports from those that the test needs."""
+        starts = {self._path_of[index] for index in self.tests.indexes(nodeid)} | self._starts(test_path(nodeid))
+        return frozenset().union(*(self._reachable(path) for path in starts))
+
+    @cached_property
+    def _path_of(self) -> tuple[str, ...]:
+        return tuple(self.places.get(one.symbol, "") for one in self.symbols)
+
+    @cached_property
+    def _cache(self) -> dict[tuple[str, str], Any]:
+        return {}
+
+    def _starts(self, path: str) -> set[str]:
+        """A test file and the conftest.py files above it."""
+        folders = path.split("/")[:-1]
+        above = ("/".join([*folders[:depth], "conftest.py"]) for depth in range(len(folders) + 1))
+        return {path, *(one for one in above if one in self.modules or one in self.imports or one in self.unknown)}
+
+    def _start_mask(self, path: str) -> int:
+        if ("start", path) not in self._cache:
+            mask = 0
+            for one in self._starts(path):
+                mask |= self._import_mask(one)
+            self._cache["start", path] = mask
+        return int(self._cache["start", path])
+
+    def _import_mask(self, path: str) -> int:
+        if ("mask", path) not in self._cache:
+            mask = 0
+            for one in self._reachable(path):
+                for index in self.modules.get(one, ()):
+                    mask |= 1 << index
+            self._cache["mask", path] = mask
+        return int(self._cache["mask", path])
+
+    def _reachable(self, path: str) -> frozenset[str]:
+        if ("files", path) not in self._cache:
+            seen, todo = {path}, [path]
+            while todo:
+                new = [one for one in self.imports.get(todo.pop(), ()) if one not in seen]
+                seen.update(new)
+                todo += new
+            self._cache["files", path] = frozenset(seen)
+        found: frozenset[str] = self._cache["files", path]
+        return found
+
+
+def test_path(nodeid: str) -> str:
+    """The path at the beginning of a node ID."""
+    return nodeid.partition("::")[0]
+
+
+def _bits(mask: int) -> Iterator[int]:
+    # from the text of the number: shifting a number of thousands of bits copies it each time
+    for place, digit in enumerate(reversed(f"{mask:b}")):
+        if digit == "1":
+            yield place
+
+
+def _chosen(symbols: Sequence[int], mask: int) -> list[int]:
+    return [symbols[place] for place in _bits(mask)]
+
+
+# the file
+
+
+def write_executed(folder: Path, executed: Executed) -> str:
+    """Write the file of a run into a spool folder, durable when it returns; the digest of its content. OSError."""
+    text = canonical(_to_dict(executed))
+    write_atomic(folder / f"{executed.run}{SUFFIX}", zlib.compress(text, 6), 0o600)
+    return sha256(text).hexdigest()
+
+
+def _to_dict(executed: Executed) -> dict[str, Any]:
+    paths = sorted({*executed.modules, *executed.imports, *executed.unknown})
+    return {
+        "schema": _SCHEMA, "run": executed.run, "recorder": executed.recorder,
+        "symbols": [[*one, executed.places[one.symbol]] for one in executed.symbols],
+        "files": {
+            path: [sorted(executed.modules.get(path, ())), list(executed.imports.get(path, ())),
+                   executed.unknown.get(path, "")]
+            for path in paths
+        },
+        "tests": {path: [list(file.symbols), file.rows()] for path, file in executed.tests.files.items()},
+        "opened": dict(executed.files),
+    }  # fmt: skip
+
+
+def read_executed(path: Path, digest: str) -> Executed:
+    """The file of a run, whose content must have this digest.
+
+    OSError where it can't be opened; ValueError, with the reason, for anything that `write_executed` did not write.
+    """
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+    with FileIO(fd) as file:
+        info = os.fstat(fd)
+        if not S_ISREG(info.st_mode) or info.st_uid != os.geteuid():
+            raise ValueError("it is not a regular file of ours")
+        if info.st_size > _MAX_FILE:
+            raise ValueError(f"it has more than {_MAX_FILE:,} bytes")
+        packed = file.read(_MAX_FILE)
+    text = _unpacked(packed)
+    if sha256(text).hexdigest() != digest:
+        raise ValueError("it is not what the receipt of the run vouches for")
+    found = _from_plain(_decoded(text))
+    if found.run != path.name.removesuffix(SUFFIX):
+        raise ValueError("it is of another run")
+    return found
+
+
+def _unpacked(packed: bytes) -> bytes:
+    decompress = zlib.decompressobj()
+    try:
+        text = decompress.decompress(packed, _MAX_TEXT)
+    except zlib.error as problem:
+        raise ValueError(f"it can't be unpacked ({problem})") from problem
+    if not decompress.eof:
+        raise ValueError("it was cut, or is larger than any run")
+    return text
+
+
+def _decoded(text: bytes) -> Any:
+    try:
+        return json.loads(text)
+    except RecursionError as problem:
+        raise ValueError("it is nested too deeply") from problem
+
+
+def _from_plain(plain: Any) -> Executed:
+    try:
+        if plain["schema"] != _SCHEMA:
+            raise ValueError("it is of another version of kl")
+        rows = [[*map(_text, row)] for row in plain["symbols"]]
+        number = len(rows)
+        files = {_text(path): (_indexes(a, number), tuple(map(_text, b)), _text(c)) for path, (a, b, c) in
+                 plain["files"].items()}  # fmt: skip
+        tests = {_text(path): _test_file(path, one, number) for path, one in plain["tests"].items()}
+        return Executed(
+            _text(plain["run"]), _text(plain["recorder"]), tuple(SymbolHash(name, value) for name, value, _ in rows),
+            TestSets(tests),
+            modules={path: frozenset(one[0]) for path, one in files.items() if one[0]},
+            imports={path: one[1] for path, one in files.items() if one[1]},
+            places={name: path for name, _, path in rows},
+            unknown={path: one[2] for path, one in files.items() if one[2]},
+            files={_text(path): _text(blob) for path, blob in plain["opened"].items()},
+        )  # fmt: skip
+    except (KeyError, TypeError, AttributeError, IndexError) as problem:
+        raise ValueError(f"it has another form ({type(problem).__name__})") from problem
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError
+    return value
+
+
+def _indexes(values: Any, number: int) -> tuple[int, ...]:
+    # type, not isinstance: true is an int in Python
+    if not isinstance(values, list) or any(type(one) is not int or not 0 <= one < number for one in values):
+        raise TypeError
+    return tuple(values)
+
+
+def _test_file(path: str, plain: Any, number: int) -> TestFile:
+    symbols, rows = plain
+    found = TestFile(_indexes(symbols, number), {_text(name): _masks(masks) for name, *masks in rows})
+    most = 1 << len(found.symbols)
+    if any(mask >= most for masks in found.masks.values() for mask in masks):
+        raise IndexError
+    if any(test_path(name) != path for name in found.masks):
+        raise KeyError
+    return found
+
+
+def _masks(values: Sequence[Any]) -> Masks:
+    setup, call, teardown = (int(_text(one), 16) for one in values)
+    if min(setup, call, teardown) < 0:
+        raise IndexError
+    return setup, call, teardown
+
+
+# the files that wait in the spool
+
+
+@dataclass(frozen=True, slots=True)
+class PendingFile:
+    """A file of executed symbols in a spool."""
+
+    path: Path
+    run: str
+    orphaned: bool
+    """Its run left no capture, and it is so old that none will come."""
+
+
+def pending_executed(ws: Workspace) -> list[PendingFile]:
+    """The files that wait in the spools, by run."""
+    found, now = {}, ws.clock.now() / 1_000_000
+    for folder, origin in spool_folders(ws):
+        with suppress(OSError), os.scandir(folder) as entries:
+            for entry in entries:
+                if not entry.name.endswith(SUFFIX) or entry.name.startswith("."):
+                    continue
+                path, run = folder / entry.name, entry.name.removesuffix(SUFFIX)
+                if origin == IN_CHECKOUT and not is_own_file(ws, path):
+                    continue
+                old = now - entry.stat(follow_symlinks=False).st_mtime > _ORPHANED
+                orphaned = old and not (folder / f"{run}{SPOOL_SUFFIX}").exists()
+                found[run] = PendingFile(path, run, orphaned)
+    return [found[run] for run in sorted(found)]
+
+
+def read_pending(ws: Workspace, run: str, environment: Mapping[str, Any]) -> Executed | None:
+    """What waits in a spool for a run whose receipt has this environment; None where there is nothing sound.
+
+    For gates: they read captures from the spool where the store can't be written.
+    """
+    digest = vouched_digest(environment)
+    for one in pending_executed(ws) if digest else ():
+        if one.run == run:
+            with suppress(OSError, ValueError):
+                return read_executed(one.path, digest)
+    return None
+
+
+def vouched_digest(environment: Mapping[str, Any]) -> str:
+    """The digest of the executed symbols that a receipt vouches for; empty where its run recorded none."""
+    named = environment.get("executed")
+    digest = named.get("digest") if isinstance(named, Mapping) else None
+    return digest if isinstance(digest, str) else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """What becomes of files of the spool once the store is durable."""
+
+    imported: tuple[Path, ...] = ()
+    """Imported, known already, or orphaned: removed."""
+    quarantined: tuple[Path, ...] = ()
+
+
+def import_executed(db: Database, files: Iterable[PendingFile]) -> Settled:
+    """Import what waits, after the receipts and in their transaction. A file without a receipt waits on."""
+    done, bad = [], []
+    for one in files:
+        headers = [json.loads(row[0]) for row in db.rows("SELECT header FROM receipt WHERE run = ?", (one.run,))]
+        if not headers:
+            done += [one.path] if one.orphaned else []
+            continue
+        digests = [vouched_digest(header.get("environment") or {}) for header in headers]
+        try:
+            executed = read_executed(one.path, next(filter(None, digests), ""))
+        except FileNotFoundError:  # another process was faster
+            continue
+        except (OSError, ValueError):
+            bad.append(one.path)
+            continue
+        _store(db, executed)
+        done.append(one.path)
+    return Settled(tuple(done), tuple(bad))
+
+
+def settle(settled: Settled) -> tuple[str, ...]:
+    """Remove what was imported, rename what is quarantined; the new names. OSError."""
+    for path in settled.imported:
+        path.unlink(missing_ok=True)
+    names = []
+    for path in settled.quarantined:
+        aside = path.with_name(path.name + QUARANTINED)
+        with suppress(FileNotFoundError):
+            path.replace(aside)
+        names.append(str(aside))
+    return tuple(names)
+
+
+# the store
+
+
+def _store(db: Database, executed: Executed) -> None:
+    """Add a run; one that is there already stays as it is."""
+    if db.row("SELECT 1 FROM executed_run WHERE run = ?", (executed.run,)):
+        return
+    number = _interned(db, [one.symbol for one in executed.symbols])
+    of_index = [number[one.symbol] for one in executed.symbols]
+    own: dict[str, list[tuple[int, str]]] = {}
+    for one in executed.symbols:
+        own.setdefault(executed.places[one.symbol], []).append((number[one.symbol], one.content_hash))
+    parts = []
+    for path in sorted({*own, *executed.modules, *executed.imports, *executed.unknown}):
+        symbols = sorted(own.get(path, ()))
+        body = ["file", path, symbols, sorted(of_index[at] for at in executed.modules.get(path, ())),
+                list(executed.imports.get(path, ())), executed.unknown.get(path, "")]  # fmt: skip
+        parts.append(_part(db, body, [key for key, _ in symbols]))
+    for path, file in sorted(executed.tests.files.items()):
+        # in the order of the run's symbols, which is that of their names: the same in every run with the same sets
+        keys = [of_index[at] for at in file.symbols]
+        parts.append(_part(db, ["tests", path, keys, file.rows()], keys))
+    if executed.files:
+        parts.append(_part(db, ["opened", dict(executed.files)], ()))
+    row = (executed.run, executed.recorder, _part(db, ["run", parts], ()))
+    db.execute("INSERT INTO executed_run (run, recorder, part) VALUES (?, ?, ?)", row)
+
+
+def _interned(db: Database, symbols: Sequence[str]) -> dict[str, int]:
+    db.many("INSERT INTO executed_symbol (symbol) VALUES (?) ON CONFLICT (symbol) DO NOTHING", [(s,) for s in symbols])
+    return _numbers(db, symbols)
+
+
+def _numbers(db: Database, symbols: Sequence[str]) -> dict[str, int]:
+    sql = "SELECT symbol, id FROM executed_symbol WHERE symbol IN"
+    return dict(row for some in chunks(symbols) for row in db.rows(f"{sql} ({placeholders(some)})", some))
+
+
+def _part(db: Database, body: list[Any], symbols: Iterable[int]) -> int:
+    """The number of a part, which is added where it is new, together with the symbols it can be found by."""
+    text = canonical(body)
+    key = sha256(text).digest()
+    known = db.row("SELECT id FROM executed_part WHERE digest = ?", (key,))
+    if known:
+        return int(known[0])
+    db.execute("INSERT INTO executed_part (digest, body) VALUES (?, ?)", (key, zlib.compress(text, 6)))
+    row = db.row("SELECT id FROM executed_part WHERE digest = ?", (key,))
+    assert row is not None
+    made = int(row[0])
+    db.many("INSERT INTO executed_in (symbol, part) VALUES (?, ?)", [(one, made) for one in symbols])
+    return made
+
+
+def _bodies(db: Database, parts: Sequence[int]) -> Iterator[list[Any]]:
+    for some in chunks(parts):
+        for (body,) in db.rows(f"SELECT body FROM executed_part WHERE id IN ({placeholders(some)})", some):
+            yield json.loads(_unpacked(body))
+
+
+def _parts_of(db: Database, part: int) -> list[int]:
+    body = next(_bodies(db, [part]), ["run", []])
+    return [int(one) for one in body[1]]
+
+
+def is_recorded(db: Database) -> bool:
+    """Whether this store has the tables: one that can't be written may be of an older kl."""
+    return steps_taken(db).get("executed", 0) > 0
+
+
+def runs_with_symbols(db: Database, limit: int) -> list[str]:
+    """The runs of which executed symbols are stored, newest first."""
+    if not is_recorded(db):
+        return []
+    sql = (
+        "SELECT e.run FROM executed_run e JOIN receipt r ON r.run = e.run"
+        " GROUP BY e.run ORDER BY MAX(r.seq) DESC LIMIT ?"
+    )
+    return [str(run) for (run,) in db.rows(sql, (limit,))]
+
+
+def executed_of_run(db: Database, run: str) -> Executed | None:
+    """What the tests of a run executed; None where nothing is stored of it."""
+    row = db.row("SELECT recorder, part FROM executed_run WHERE run = ?", (run,)) if is_recorded(db) else None
+    if row is None:
+        return None
+    bodies = list(_bodies(db, _parts_of(db, int(row[1]))))
+    files = sorted((body[1:] for body in bodies if body[0] == "file"), key=lambda one: one[0])
+    tests = sorted((body[1:] for body in bodies if body[0] == "tests"), key=lambda one: one[0])
+    pairs = [(key, value, path) for path, symbols, *_ in files for key, value in symbols]
+    used = {key for key, _, _ in pairs}
+    names = _names(db, used)
+    pairs.sort(key=lambda one: names[one[0]])
+    index = {key: at for at, (key, _, _) in enumerate(pairs)}
+    return Executed(
+        run, str(row[0]), tuple(SymbolHash(names[key], value) for key, value, _ in pairs),
+        TestSets({
+            path: TestFile(tuple(index[key] for key in keys), {name: _masks(masks) for name, *masks in rows})
+            for path, keys, rows in tests
+        }),
+        modules={path: frozenset(index[key] for key in some) for path, _, some, _, _ in files if some},
+        imports={path: tuple(some) for path, _, _, some, _ in files if some},
+        places={names[key]: path for key, _, path in pairs},
+        unknown={path: why for path, _, _, _, why in files if why},
+        files=next((body[1] for body in bodies if body[0] == "opened"), {}),
+    )  # fmt: skip
+
+
+def _names(db: Database, numbers: Iterable[int]) -> dict[int, str]:
+    found: dict[int, str] = {}
+    for some in chunks(sorted(numbers)):
+        found.update(db.rows(f"SELECT id, symbol FROM executed_symbol WHERE id IN ({placeholders(some)})", some))
+    return found
+
+
+class Execution(NamedTuple):
+    """The newest run in which a test executed a symbol."""
+
+    run: str
+    content_hash: str
+    """Of the symbol, in that run."""
+
+
+def tests_of_symbols(db: Database, ids: Sequence[str], runs: int = _RUNS_ASKED) -> dict[str, dict[str, Execution]]:
+    """Symbol → node ID of each test that executed it in one of the newest runs → the newest of these runs."""
+    found: dict[str, dict[str, Execution]] = {}
+    if not is_recorded(db) or not ids:
+        return found
+    symbols = {number: symbol for symbol, number in _numbers(db, ids).items()}
+    numbers = sorted(symbols)
+    wanted: dict[int, set[int]] = {}
+    for some in chunks(numbers):
+        for number, part in db.rows(
+            f"SELECT symbol, part FROM executed_in WHERE symbol IN ({placeholders(some)})", some
+        ):
+            wanted.setdefault(part, set()).add(number)
+    bodies: dict[int, list[Any]] = {}
+    for run in runs_with_symbols(db, runs) if wanted else ():
+        row = db.row("SELECT part FROM executed_run WHERE run = ?", (run,))
+        assert row is not None
+        here = [part for part in _parts_of(db, int(row[0])) if part in wanted]
+        for part in here:
+            if part not in bodies:
+                bodies[part] = next(_bodies(db, [part]))
+        hashes = {key: value for part in here if bodies[part][0] == "file" for key, value in bodies[part][2]}
+        for part in here:
+            if bodies[part][0] == "tests":
+                for number in wanted[part]:
+                    tests = found.setdefault(symbols[number], {})
+                    for name in _tests_with(bodies[part], number):
+                        tests.setdefault(name, Execution(run, hashes.get(number, "")))
+    return found
+
+
+def _tests_with(body: Sequence[Any], number: int) -> Iterator[str]:
+    """The tests of a part that executed a symbol."""
+    _, _, keys, rows = body
+    bit = 1 << keys.index(number)
+    return (name for name, *masks in rows if any(int(mask, 16) & bit for mask in masks))
+
+
+def forget_runs(db: Database) -> None:
+    """Remove the symbols of runs whose receipts were all compacted or removed, and parts that no run has any more."""
+    if not is_recorded(db):
+        return
+    db.execute("DELETE FROM executed_run WHERE run NOT IN (SELECT run FROM receipt WHERE folded IS NULL)")
+    lists = [int(part) for (part,) in db.rows("SELECT DISTINCT part FROM executed_run")]
+    used = {*lists, *(part for one in lists for part in _parts_of(db, one))}
+    unused = [(part,) for (part,) in db.rows("SELECT id FROM executed_part") if part not in used]
+    db.many("DELETE FROM executed_in WHERE part = ?", unused)
+    db.many("DELETE FROM executed_part WHERE id = ?", unused)
+
+
+def altered_parts(db: Database) -> list[str]:
+    """What somebody edited of the executed symbols, a sentence each: for the audit of the store."""
+    found = []
+    for number, key, body in db.rows("SELECT id, digest, body FROM executed_part") if is_recorded(db) else ():
+        try:
+            same = sha256(_unpacked(body)).digest() == key
+        except (TypeError, ValueError):
+            same = False
+        if not same:
+            found.append(f"part {number} of the executed symbols was edited")
+    return found
