@@ -1,0 +1,189 @@
+"""The templates for CI, run as a runner would on a small repository with a real history and real test runs."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+import yaml
+
+from kl_hooks.shipped import form
+from tests.arch.shop import DRIFT, FILES, LAYERS, MANIFEST, ORDER
+from tests.support import HERE, Checkout, checkout, isolate
+
+from . import gitlab
+from .github import ACTION, Event, Runner
+
+TEST = "from shop.core import order\n\n\ndef test_total() -> None:\n    assert order.total() == 1\n"
+SETTINGS = '[tool.pytest.ini_options]\npythonpath = ["src"]\ntestpaths = ["tests"]\n'
+IGNORED = "__pycache__/\n.pytest_cache/\n"
+WORKFLOW = form("ci/github-workflow.yml")
+FORK = {"head": {"repo": {"full_name": "stranger/shop"}}}
+"""The part of a payload that shows that the commits are from somebody else's repository."""
+
+
+@pytest.fixture(scope="module")
+def origin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Checkout]:
+    """The shop on `main`; on `drift` an import across layers; on `loose` the rule is changed and a test fails.
+
+    `refs/pull/1/merge` and `refs/pull/2/merge` are what GitHub checks out for them.
+    """
+    folder = tmp_path_factory.mktemp("ci")
+    with pytest.MonkeyPatch.context() as patch:
+        isolate(patch, folder / "home")
+        made = checkout(folder / "origin", {**FILES, MANIFEST: LAYERS, "tests/test_order.py": TEST,
+                                            "pyproject.toml": SETTINGS, ".gitignore": IGNORED})  # fmt: skip
+        for number, branch in enumerate(("drift", "loose"), 1):
+            made.git("checkout", "-q", "-b", branch, "main")
+            if branch == "drift":
+                made.write(ORDER, DRIFT)
+            else:
+                made.write(MANIFEST, LAYERS.replace("may_depend_on: []", "may_depend_on: [web]"))
+                made.write("tests/test_order.py", TEST.replace("== 1", "== 2"))
+            made.commit(f"Count {branch} orders")
+            made.git("checkout", "-q", "-b", f"pull-{number}", "main")
+            made.git("merge", "-q", "--no-ff", "-m", f"Merge {branch} into main", branch)
+            made.git("update-ref", f"refs/pull/{number}/merge", "HEAD")
+        made.git("checkout", "-q", "main")
+        made.git("branch", "-q", "-D", "pull-1", "pull-2")
+        yield made
+
+
+def pushed(origin: Checkout) -> Event:
+    head = origin.git("rev-parse", "main")
+    return Event("push", head, "refs/heads/main", {"head_commit": {"message": "Sum the orders"}})
+
+
+def pull_request(origin: Checkout, number: int, title: str, fork: bool = False) -> Event:
+    head: dict[str, Any] = FORK if fork else {"head": {"repo": {"full_name": "ada/shop"}}}
+    sha = origin.git("rev-parse", f"refs/pull/{number}/merge")
+    return Event("pull_request", sha, f"refs/pull/{number}/merge", {"pull_request": {"title": title, **head}}, "main")
+
+
+def runs_in(receipts: Path) -> int:
+    """How many test runs an export of receipts has."""
+    lines = map(json.loads, receipts.read_text("utf-8").splitlines())
+    return sum(one.get("source") == "pytest" for one in lines)
+
+
+def blocking(report: Path) -> list[dict[str, Any]]:
+    """The entries of a code quality report that fail the check."""
+    return [one for one in json.loads(report.read_text("utf-8")) if one["check_name"] != "arch/unassigned"]
+
+
+def test_a_workflow_passes_clean_content_and_fails_an_import_across_layers(origin: Checkout, tmp_path: Path) -> None:
+    runner = Runner(tmp_path, origin, dict(os.environ))
+    clean = runner.start(WORKFLOW, pushed(origin))
+    assert (clean["kl"].result, clean["code-scanning"].result) == ("success", "success"), clean["kl"].log
+    assert runner.shell.installed == ["--editable . pytest kl-hooks"]
+    assert runner.restored == []
+    assert list(runner.caches) == ["kl-Linux-1-1"]
+    assert "proven (inferred)" in clean["kl"].summary
+    assert "```mermaid\nflowchart" in clean["kl"].summary
+    reports = runner.artifacts["kl-reports"]
+    assert {path.name for path in reports.iterdir()} == {
+        "context.md", "junit.xml", "kl.sarif", "receipts.jsonl", "summary.md"
+    }  # fmt: skip
+    assert runs_in(reports / "receipts.jsonl") == 1
+
+    # a title is text, whatever is in it
+    title = 'Speed up the order page"; touch pwned; $(touch pwned) `touch pwned` ${{ github.token }}'
+    drift = runner.start(WORKFLOW, pull_request(origin, 1, title))
+    job, reports = drift["kl"], runner.artifacts["kl-reports"]
+    assert [name for name, outcome in job.steps.items() if outcome == "failure"] == ["Check the layers"]
+    assert f"::error file={ORDER},line=2,title=core must not import web::" in job.log
+    assert not list(tmp_path.rglob("pwned"))
+    assert runner.restored == ["kl-Linux-1-1"]
+    assert runs_in(reports / "receipts.jsonl") == 2, "the run of main came with the cache"
+    assert list(runner.caches) == ["kl-Linux-1-1"], "pull requests write no cache"
+    assert drift["code-scanning"].result == "success"
+    (found,) = json.loads((reports / "kl.sarif").read_text("utf-8"))["runs"][0]["results"]
+    assert found["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] == ORDER
+    context = (reports / "context.md").read_text("utf-8")
+    assert context in job.summary
+    assert "src/shop/web/page.py" in context, "of the title"
+    assert context.index("core must not import web") < context.index("## code")
+
+
+def test_the_action_fails_loosened_rules_and_failing_tests(origin: Checkout, tmp_path: Path) -> None:
+    steps = yaml.load(WORKFLOW, yaml.BaseLoader)["jobs"]["kl"]["steps"][:2]
+    own = {"uses": f"{ACTION}@v0.1.0", "id": "kl", "with": {"command": "pytest --kl-strict -q -p no:cacheprovider"}}
+    outputs = {name: f"${{{{ steps.kl.outputs.{name} }}}}" for name in ("reports", "sarif", "package")}
+    job = {"permissions": {"contents": "read"}, "outputs": outputs, "steps": [*steps, own]}
+    workflow = yaml.dump({"on": ["push", "pull_request"], "permissions": {}, "jobs": {"kl": job}})
+    runner = Runner(tmp_path, origin, dict(os.environ))
+    # of a stranger: nothing of the job needs more than to read
+    run = runner.start(workflow, pull_request(origin, 2, "Count loose orders", fork=True))["kl"]
+    assert run.result == "failure"
+    assert runner.shell.installed == [str(HERE)], "the version of kl is the action's"
+    gates = ["Test, and record the run", "Check the layers", "Verify that exactly this content was tested"]
+    assert [name for name, outcome in run.steps.items() if outcome == "failure"] == [*gates, ACTION]
+    assert f"::error file={MANIFEST},line=5" in run.log
+    assert "core may now import web" in run.log
+    reports = runner.artifacts["kl-reports"]
+    context = (reports / "context.md").read_text("utf-8")
+    assert context.index("test_total") < context.index("## code"), "what fails is first"
+    assert run.outputs == {
+        "reports": str(tmp_path / "temp/kl/reports"), "sarif": str(tmp_path / "temp/kl/reports/kl.sarif"),
+        "package": context.split()[3],
+    }  # fmt: skip
+    assert runner.caches == {}
+    # a push of main passes, and saves the state
+    assert runner.start(workflow, pushed(origin))["kl"].result == "success"
+    assert list(runner.caches) == ["kl-Linux-2-1"]
+
+
+def test_a_gitlab_job_passes_clean_content_and_fails_an_import_across_layers(origin: Checkout, tmp_path: Path) -> None:
+    job = form("ci/gitlab-ci.yml")
+    runner = gitlab.Runner(tmp_path, origin, dict(os.environ))
+    main, drift = origin.git("rev-parse", "main"), origin.git("rev-parse", "drift")
+    pushed = {"CI_COMMIT_BRANCH": "main", "CI_DEFAULT_BRANCH": "main", "CI_COMMIT_TITLE": "Sum the orders"}
+    clean = runner.start(job, main, pushed)
+    assert clean.passed, clean.log
+    assert blocking(clean.reports["codequality"]) == []
+
+    branch = runner.start(job, drift, {
+        "CI_PIPELINE_SOURCE": "merge_request_event", "CI_MERGE_REQUEST_DIFF_BASE_SHA": main,
+        "CI_MERGE_REQUEST_TITLE": "Speed $(touch pwned) `touch pwned`", "CI_DEFAULT_BRANCH": "main",
+    })  # fmt: skip
+    assert not branch.passed
+    assert "core must not import web" in branch.log
+    assert "proven (inferred)" in branch.log, "all gates are run"
+    (found,) = blocking(branch.reports["codequality"])
+    assert found["location"] == {"path": ORDER, "lines": {"begin": 2}}
+    assert found.keys() == {"description", "check_name", "fingerprint", "severity", "location"}
+    (suite,) = ElementTree.parse(branch.reports["junit"]).getroot()
+    assert suite.get("tests") == "1"
+    assert not list(tmp_path.rglob("pwned"))
+    stored = branch.artifacts / ".kl-ci/reports"
+    assert runs_in(stored / "receipts.jsonl") == 2, "the run of main came with the cache"
+    assert "## violation" in (stored / "context.md").read_text("utf-8")
+    # the run of the merge request is not in the cache: main's next job has its own run of before, and its new one
+    again = runner.start(job, main, pushed)
+    assert again.passed, again.log
+    assert runs_in(again.artifacts / ".kl-ci/reports/receipts.jsonl") == 2
+
+
+def test_forks_get_no_job_that_writes_and_a_summary_is_cut(origin: Checkout, tmp_path: Path) -> None:
+    loaded = yaml.load(WORKFLOW, yaml.BaseLoader)
+    kl, scanning = loaded["jobs"]["kl"], loaded["jobs"]["code-scanning"]
+    assert kl["permissions"] == {"contents": "read"}
+    assert [key for key, value in scanning["permissions"].items() if value == "write"] == ["security-events"]
+    # of the first job only what leaves an output, of the second nothing but its condition
+    kl["steps"] = [{"id": "install", "run": "true"}, {"id": "layers", "run": 'echo "sarif=true" >> "$GITHUB_OUTPUT"'}]
+    kl["steps"] += [{"run": 'mkdir -p "$RUNNER_TEMP/kl/reports"; seq 200000 > "$RUNNER_TEMP/kl/reports/context.md"'}]
+    steps = yaml.load(WORKFLOW, yaml.BaseLoader)["jobs"]["kl"]["steps"]
+    kl["steps"] += [step for step in steps if step.get("name") == "Summary"]
+    scanning["steps"] = []
+    runner = Runner(tmp_path, origin, dict(os.environ))
+    workflow = yaml.dump(loaded, sort_keys=False)  # jobs in their order
+    runs = runner.start(workflow, pull_request(origin, 1, "Drift", fork=True))
+    assert runs["code-scanning"].result == "skipped"
+    assert 899_000 < len(runs["kl"].summary.encode()) < 901_000
+    assert runs["kl"].summary.endswith("(cut; the artifact kl-reports has all of it)\n")
+    assert runner.start(workflow, pull_request(origin, 1, "Drift"))["code-scanning"].result == "success"
