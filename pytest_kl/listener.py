@@ -18,8 +18,8 @@ from kl_hooks.model.canonical import replace_surrogates
 from kl_hooks.model.receipt import REFUTES, TEST_OUTCOMES, worst_outcome
 from kl_hooks.store.redaction import compile_patterns, may_hold_secret, redact
 from kl_hooks.store.spool import SpoolWriter
+from pytest_kl.failures import failure_detail
 from pytest_kl.interference import outside
-from pytest_kl.outcome import detail_of
 
 compile_patterns()  # now: a suite may replace `re`
 ENCODE = JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode
@@ -220,7 +220,7 @@ class Listener:
             return
         word = word_of(report.when or "", report.outcome, hasattr(report, "wasxfail"))
         if word in REFUTES:
-            test.add(word, detail_of(report.longrepr, self._root))
+            test.add(word, failure_detail(report, self._root))
         else:
             by = outside(report, self._root) if word else ""
             test.add(word, {"by": redact(by)} if by else None)
@@ -247,7 +247,7 @@ class Listener:
             verdict = "error" if report.failed else "skipped"
             if self.collectors.get(report.nodeid) != "error":
                 self.collectors[report.nodeid] = verdict
-                detail = detail_of(report.longrepr, self._root) if report.failed else None
+                detail = failure_detail(report, self._root) if report.failed else None
                 self._journal.finished(report.nodeid, verdict, 0.0, detail)
         except Exception as problem:
             self._failed(problem)

@@ -139,6 +139,10 @@ def pytest_configure(config: pytest.Config) -> None:
     folder = folder_to_record(config)
     if folder is None:
         return
+    # where the tests run: in a worker, or in this process
+    from pytest_kl.failures import FrameRecorder
+
+    config.pluginmanager.register(FrameRecorder(folder), "kl-frames")
     # xdist sets it in its workers only
     if hasattr(config, "workerinput"):
         from pytest_kl.interference import WorkerTally

@@ -25,6 +25,7 @@ from kl_hooks.store.spool import SpoolWriter, pending_spools, read_spool
 from kl_hooks.workspace import Workspace, open_workspace
 from pytest_kl import outcome
 from pytest_kl.environment import environment_of, selection_of
+from pytest_kl.failures import FailureReport
 from pytest_kl.imported import NOT_COMPARED, Content, Observer, summarize
 from pytest_kl.interference import CONTENT, IMPORTED, Tally, merge_tallies
 from pytest_kl.listener import Journal, Listener
@@ -185,6 +186,10 @@ class Recorder:
             self._content, self._observer = content, Observer(lambda: content)
         self._config.pluginmanager.register(listener, "kl-listener")
         self._config.pluginmanager.register(self._tally, "kl-tally")
+        if not self._silent:
+            branch = "" if recording.place.dirty else recording.place.branch or ""
+            report = FailureReport(recording.workspace, recording.run, branch, journal.name)
+            self._config.pluginmanager.register(report, "kl-failures")
 
     @property
     def _strict(self) -> bool:
@@ -400,7 +405,7 @@ class Recorder:
             started = self._recording is not None and not isinstance(problem, Lost)
             self._trouble = outcome.failure_line(problem, started=started)
         plugins = self._config.pluginmanager
-        for name in ("kl-listener", "kl-tally"):
+        for name in ("kl-listener", "kl-tally", "kl-failures"):
             if plugins.has_plugin(name):
                 plugins.unregister(name=name)
 

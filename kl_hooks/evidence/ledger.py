@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 import json
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import takewhile
@@ -365,6 +365,51 @@ def failing_runs(db: Database, limit: int, source: str) -> list[Entry]:
                 column = zip(names, codes, strict=True)
                 failed.update(f"test:{name}" for name, code in column if code in _REFUTING_CODES)
     return [_failing_entry(*run, failed) for run in runs]
+
+
+def results_of(db: Database, tests: Collection[str], limit: int, source: str = "pytest") -> list[Entry]:
+    """The newest `limit` runs of a source, newest first, each with the results of these tests (node IDs) alone.
+
+    Runs without any are omitted, and so is a row that somebody edited. Reads of each run one blob, not its tests.
+    """
+    ids: dict[int, str] = {}
+    for some in chunks(sorted(tests)):
+        ids.update(db.rows(f"SELECT id, nodeid FROM test WHERE nodeid IN ({placeholders(some)})", some))
+    places: dict[int, tuple[int, list[tuple[int, str]]]] = {}
+    found: list[Entry] = []
+    for row in db.rows(f"{_ENTRY} WHERE source = ? AND folded IS NULL ORDER BY seq DESC LIMIT ?", (source, limit)):
+        seq, chain, origin, stored, header, test_list, outcomes, _ = row
+        with suppress(*UNREADABLE):
+            if test_list is not None and test_list not in places:
+                interned = unpack_ids(db.rows("SELECT tests FROM test_list WHERE id = ?", (test_list,))[0][0])
+                places[test_list] = len(interned), [(at, ids[key]) for at, key in enumerate(interned) if key in ids]
+            number, wanted = places.get(test_list, (0, []))
+            codes = unpack_codes(outcomes, number) if wanted else b""
+            bodies = db.rows("SELECT body FROM evidence WHERE receipt = ? ORDER BY position", (seq,)) if wanted else ()
+            detailed = {one.subject: one for (body,) in bodies for one in [Evidence.from_dict(json.loads(body))]}
+            evidence = tuple(
+                detailed.get(f"test:{name}") or Evidence("TestResult", f"test:{name}", TEST_OUTCOMES[codes[at]])
+                for at, name in wanted
+            )
+            if evidence:
+                receipt = receipt_from_header(json.loads(header), evidence)
+                found.append(Entry(seq, str(chain), str(origin), str(stored), receipt))
+    return found
+
+
+def failed_results(db: Database, limit: int) -> list[tuple[str, Evidence]]:
+    """(ID of the receipt's run, the failure) of the newest failed results of tests, newest first."""
+    rows = db.rows(
+        "SELECT r.run, e.body FROM evidence e JOIN receipt r ON r.seq = e.receipt"
+        " WHERE e.subject LIKE 'test:%' ORDER BY e.receipt DESC, e.position LIMIT ?",
+        (limit,),
+    )
+    found = []
+    for run, body in rows:
+        with suppress(*UNREADABLE):
+            evidence = Evidence.from_dict(json.loads(body))
+            found += [(str(run), evidence)] if evidence.outcome in REFUTES else []
+    return found
 
 
 def _failing_entry(entry: Entry, names: Sequence[str], codes: bytes, failed: set[str]) -> Entry:

@@ -1,0 +1,92 @@
+"""Failures in this run: where each was raised, and in pytest's own report what earlier runs show of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+import pytest
+
+from kl_hooks.model.receipt import Evidence
+from kl_hooks.store.redaction import redact
+from pytest_kl.outcome import detail_of
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from kl_hooks.workspace import Workspace
+
+ATTRIBUTE = "kl_failure"
+"""Of a report; xdist sends the attributes of a report that are plain values to its controller."""
+SECTION = "kl: earlier failures"
+MOST = 20
+"""Failures of a run that are looked up: after a broken import everything fails, and nobody reads on."""
+_INSTALLED = ("/site-packages/", "/dist-packages/")
+
+
+class FrameRecorder:
+    """Notes the exception and its innermost frame in the repository; in the process that runs the tests."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = f"{root.resolve()}/"
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(self, call: pytest.CallInfo[None]) -> Generator[None, Any, Any]:
+        """Adds them to the report of a failure."""
+        report = yield
+        with suppress(Exception):  # the tests' own exceptions, tracebacks and `__getattr__` are looked at
+            if call.excinfo is not None and report.failed:
+                setattr(report, ATTRIBUTE, self._place(call.excinfo))
+        return report
+
+    def _place(self, raised: pytest.ExceptionInfo[BaseException]) -> dict[str, str]:
+        frame, step = "", cast("TracebackType | None", raised.tb)
+        while step is not None:
+            code = step.tb_frame.f_code
+            path = code.co_filename.removeprefix(self._root)
+            inside = path != code.co_filename and not any(part in f"/{path}" for part in _INSTALLED)
+            # a helper that hides itself from pytest's traceback is not where the failure is
+            if inside and not step.tb_frame.f_locals.get("__tracebackhide__"):
+                frame = f"{path}::{code.co_qualname}"
+            step = step.tb_next
+        return {"exception": raised.typename, **({"frame": frame} if frame else {})}
+
+
+def failure_detail(report: pytest.TestReport | pytest.CollectReport, root: str) -> dict[str, Any]:
+    """What is recorded of a failure: `message`, `path`, `line`, and where they are known `exception` and `frame`."""
+    place = getattr(report, ATTRIBUTE, None)
+    known = place if isinstance(place, Mapping) else {}
+    return {key: redact(str(value)) for key, value in known.items()} | detail_of(report.longrepr, root)
+
+
+class FailureReport:
+    """Adds to the report of a failing test what earlier runs show of it; nothing where there are none."""
+
+    def __init__(self, ws: Workspace, run: str, branch: str, name: Callable[[str], str]) -> None:
+        """`branch` is empty where the content is not that of a commit; `name` gives the ID of a test in the record."""
+        self._ws, self._run, self._branch, self._name = ws, run, branch, name
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_terminal_summary(self, terminalreporter: Any) -> Generator[None, Any, Any]:
+        """Before pytest prints the failures: it does so in a wrapper of its own, which is called after this one."""
+        with suppress(Exception):  # advice: what can't be given must not cost the report
+            self._add_sections(terminalreporter.stats)
+        return (yield)
+
+    def _add_sections(self, stats: Mapping[str, Any]) -> None:
+        reports = [one for word in ("failed", "error") for one in stats.get(word, ()) if hasattr(one, "when")][:MOST]
+        if not reports:
+            return
+        # imported here: a run without failures needs nothing of it
+        from kl_hooks.proof.failures import failure_histories, history_lines
+
+        named = {self._name(one.nodeid): one for one in reports}
+        failures = {
+            name: Evidence("TestResult", f"test:{name}", "failed", 0, None, failure_detail(one, f"{self._ws.root}/"))
+            for name, one in named.items()
+        }
+        found = failure_histories(self._ws, failures, self._run, self._branch)
+        for name, history in found.items():
+            named[name].sections.append((SECTION, "\n".join(history_lines(history)) + "\n"))

@@ -1,0 +1,135 @@
+"""How a failure is recognized, how its history is read, and which tests are called flaky."""
+
+from __future__ import annotations
+
+import json
+import random
+import string
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kl_hooks.evidence.ingestion import sync_evidence
+from kl_hooks.model.receipt import Evidence
+from kl_hooks.proof.failures import flaky_tests, normalize_message, signature, wilson_interval
+from kl_hooks.workspace import open_workspace
+from tests.pytest_kl.recorded import git, repository, run_pytest
+from tests.support import run_in_process
+
+from tests.pytest_kl.recorded import environment  # isort: skip
+
+VARIABLE = st.one_of(
+    st.integers(0, 10**12).map(str),
+    st.floats(0, 1e6).map(str),
+    st.integers(16, 2**64).map(hex),
+    st.uuids().map(str),
+    st.lists(st.text(string.ascii_lowercase + "_", min_size=1, max_size=8), min_size=2, max_size=5).map(
+        lambda parts: "/" + "/".join(parts) + "/f.py"
+    ),
+)
+
+
+def failure(message: str, **detail: Any) -> Evidence:
+    return Evidence("TestResult", "test:test_a.py::test_b", "failed", 0, None, {"message": message, **detail})
+
+
+@given(st.text(max_size=80))
+def test_normalizing_twice_changes_nothing(text: str) -> None:
+    once = normalize_message(text)
+    assert normalize_message(once) == once
+
+
+@given(st.lists(VARIABLE, min_size=1, max_size=3), st.randoms(use_true_random=False))
+def test_what_differs_from_run_to_run_makes_no_other_failure(values: list[str], chance: random.Random) -> None:
+    message = "KeyError: " + " and ".join(values)
+    # the same sort of value with other digits
+    other = "".join(chance.choice("123456789") if c in "123456789" else c for c in message)
+    assert signature(failure(message)) == signature(failure(other))
+
+
+def test_exception_frame_and_words_make_other_failures() -> None:
+    one = failure("no such key: total", exception="KeyError", frame="a.py::f")
+    assert signature(one) == signature(failure("no such key: total", exception="KeyError", frame="a.py::f", line=7))
+    for other in (
+        failure("no such key: sum", exception="KeyError", frame="a.py::f"),
+        failure("no such key: total", exception="LookupError", frame="a.py::f"),
+        failure("no such key: total", exception="KeyError", frame="a.py::g"),
+    ):
+        assert signature(one) != signature(other)
+
+
+@pytest.mark.parametrize(
+    ("hits", "number", "low", "high"), [(0, 10, 0.0, 0.2775), (5, 10, 0.2366, 0.7634), (1, 1, 0.2065, 1.0)]
+)
+def test_intervals_are_those_of_the_literature(hits: int, number: int, low: float, high: float) -> None:
+    assert wilson_interval(hits, number) == pytest.approx((low, high), abs=5e-4)
+
+
+RANDOM_SUITE = """
+import os, random, time
+seed = random.Random(int(os.environ["SEED"]))
+
+def test_by_chance():
+    assert seed.random() >= 0.4
+
+def test_by_state():
+    assert not os.environ.get("LEFT_BEHIND") or int(os.environ["SEED"]) % 3
+
+def test_stable():
+    assert True
+
+def test_broken():
+    assert False
+"""
+
+
+@pytest.fixture(scope="module")
+def suite(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = repository(tmp_path_factory.mktemp("flaky") / "suite", {"test_luck.py": RANDOM_SUITE})
+    for seed in range(6):
+        run_pytest(folder, env={"SEED": str(seed), "LEFT_BEHIND": "1"})
+    # a change that matters: what failed before and passes now is no flaky test
+    fixed = RANDOM_SUITE.replace("assert False", "assert True")
+    (folder / "test_luck.py").write_text(fixed, encoding="utf-8")
+    git(folder, "commit", "-qam", "Fix")
+    run_pytest(folder, env={"SEED": "0", "LEFT_BEHIND": ""})
+    return folder
+
+
+def test_flaky_tests_are_found_without_a_rerun_and_no_other(suite: Path) -> None:
+    ws = open_workspace(suite)
+    sync_evidence(ws)
+    found = {one.test.partition("::")[2]: one for one in flaky_tests(ws)}
+    seeds = [random.Random(seed).random() < 0.4 for seed in range(6)]
+    assert found.keys() == {"test_by_chance", "test_by_state"}
+    # 6 runs of one content; the seventh is of another
+    assert (found["test_by_chance"].failures, found["test_by_chance"].runs) == (sum(seeds), 6)
+    assert (found["test_by_state"].failures, found["test_by_state"].runs) == (2, 6)
+    low, high = found["test_by_state"].interval
+    assert low < 2 / 6 < high
+    assert all(one.failed.failed and one.passed.passed for one in found.values())
+
+
+def test_both_commands_name_their_runs(suite: Path) -> None:
+    listed = run_in_process(["proof", "flaky"], suite, environment({})).stdout.splitlines()
+    assert len(listed) == 2
+    assert any("test_by_state: failed in 2 of 6 runs (10% to 70%); runs " in line for line in listed)
+    answer = json.loads(
+        run_in_process(["proof", "why", "test_broken", "--format", "json"], suite, environment({})).stdout
+    )
+    assert answer["schema"] == "kl.proof.why/1"
+    assert [one["outcome"] for one in answer["results"]] == ["passed"] + ["failed"] * 6
+    assert answer["history"][0].startswith("failed like this in 5 earlier runs, since ")
+    shown = run_in_process(["proof", "why", "test_stable"], suite, environment({})).stdout
+    assert "failures  none in 7 recorded runs" in shown
+
+
+def test_a_test_that_nobody_recorded_or_that_several_are_named_like(suite: Path) -> None:
+    none = run_in_process(["proof", "why", "test_nothing"], suite, environment({}))
+    assert (none.returncode, none.stderr) == (
+        2,
+        "kl: test_nothing: no recorded run had a test of this name. See: kl evidence list\n",
+    )

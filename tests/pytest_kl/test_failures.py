@@ -1,0 +1,150 @@
+"""What pytest's own report adds to a failure that was seen before, and that it adds nothing else."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.support import run_in_process
+
+from .recorded import environment, git, recorded, repository, run_pytest
+
+SOURCE = """
+def total(lines):
+    return {value}
+
+def add(a, b):
+    return check(a) + b
+
+def check(a):
+    __tracebackhide__ = True
+    if a < 0:
+        raise ValueError(f"negative: {{a}} at {{id(a):#x}}")
+    return a
+"""
+TESTS = """
+import shop
+
+def test_total():
+    assert shop.total([1]) == 1
+
+def test_add():
+    shop.add(0, 1)
+
+def test_other():
+    pass
+"""
+
+
+def shop(folder: Path, value: str) -> None:
+    (folder / "shop.py").write_text(SOURCE.format(value=value), encoding="utf-8")
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Path:
+    return repository(tmp_path, {"shop.py": SOURCE.format(value="sum(lines)"), "test_shop.py": TESTS})
+
+
+def section(text: str) -> list[str]:
+    """The lines below our heading, of the only failure that has one."""
+    head, found, rest = text.partition(" kl: earlier failures ")
+    assert found and "kl: earlier failures" not in rest, head
+    lines = rest.split("\n")[1:]
+    return lines[: next(at for at, line in enumerate(lines) if line.startswith(("kl: ", "=", "_")))]
+
+
+def receipts(folder: Path) -> list[str]:
+    """The runs of pytest in the store, oldest first, as a person names them."""
+    done = run_in_process(["evidence", "list", "--format", "json"], folder, environment({}))
+    found = [one["run"][:8] for one in json.loads(done.stdout)["receipts"] if one["source"] == "pytest"]
+    return found[::-1]
+
+
+def test_a_failure_that_comes_back_shows_when_it_was_seen_and_what_ended_it(repo: Path) -> None:
+    shop(repo, "len(lines) + 1")
+    first = run_pytest(repo)
+    assert "1 failed" in first.stdout and "earlier failures" not in first.stdout
+    git(repo, "checkout", "-q", "shop.py")
+    run_pytest(repo)
+    failed, passed = receipts(repo)
+    shop(repo, "len(lines) + 1")
+    # a commit that is older than the failure did not end it; the content that failed was never committed
+    assert section(run_pytest(repo).stdout)[1] == f"it passed again (runs {failed}, {passed})"
+    git(repo, "commit", "-qam", "Count lines")
+    run_pytest(repo)
+    shop(repo, "len(lines) * 1")
+    git(repo, "commit", "-qam", "Count them right")
+    run_pytest(repo)
+    shop(repo, "len(lines) + 1  # again")
+    runs = [one.id for one in recorded(repo)]
+    # from the spool, where these were not imported yet: the commit that ended it is not known there
+    last = run_pytest(repo)
+    when = recorded(repo)[0].opening["started"][:10]
+    assert section(last.stdout) == [
+        f"failed like this in 3 earlier runs, since {when} (last in run {runs[1]})",
+        f"it passed again after a change of shop.py (runs {runs[1]}, {runs[2]})",
+    ]
+    assert run_in_process(["evidence", "list"], repo, environment({})).returncode == 0
+    commit = git(repo, "rev-parse", "HEAD")[:8]
+    again = section(run_pytest(repo, "-n", "2").stdout)
+    assert again[1] == (
+        f'it passed again after a change of shop.py in commit {commit} "Count them right" (runs {runs[1]}, {runs[2]})'
+    )
+
+
+def test_the_innermost_frame_of_the_project_is_recorded_in_workers_too(repo: Path) -> None:
+    (repo / "test_shop.py").write_text(TESTS.replace("add(0, 1)", "add(-1, 1)"), encoding="utf-8")
+    for args in (("-n", "1"), ("--tb=no",)):
+        run_pytest(repo, *args)
+    seen = [one.details["test_shop.py::test_add"] for one in recorded(repo)]
+    # not the helper that hides itself
+    assert {(one["exception"], one["frame"]) for one in seen} == {("ValueError", "shop.py::add")}
+    assert len(seen) == 2
+
+
+def test_a_test_that_fails_and_passes_on_one_content_is_flaky(repo: Path) -> None:
+    flaky = "import os\n\ndef test_luck():\n    assert not os.environ.get('BAD')\n"
+    (repo / "test_shop.py").write_text(flaky, encoding="utf-8")
+    git(repo, "commit", "-qam", "Luck")
+    for bad in ("1", "", "1"):
+        done = run_pytest(repo, env={"BAD": bad})
+    runs = [one.id for one in recorded(repo)]
+    lines = section(done.stdout)
+    assert lines[0].startswith("failed like this once before, on ")
+    assert lines[1:] == [
+        f"flaky: it failed and passed on the same content (runs {runs[0]}, {runs[1]}); see: kl proof flaky"
+    ]
+
+
+def test_a_failure_on_main_is_named_on_another_branch_with_the_decision(repo: Path) -> None:
+    decision = "---\nid: ADR-0001\nkind: decision\nstatus: accepted\ntitle: No floats\ndate: 2026-01-02\n"
+    folder = repo / ".kl" / "knowledge" / "decisions"
+    folder.mkdir(parents=True)
+    text = f"{decision}governs: [shop.py]\n---\n# No floats\n\n## Context\n\nMoney.\n\n## Decision\n\nIntegers.\n"
+    (folder / "ADR-0001-no-floats.md").write_text(text, encoding="utf-8")
+    broken = TESTS.replace("add(0, 1)", "add(None, 1)")
+    (repo / "shop.py").write_text(SOURCE.format(value="1").replace("check(a) + b", "a + b"), encoding="utf-8")
+    (repo / "test_shop.py").write_text(broken, encoding="utf-8")
+    git(repo, "add", "-A")
+    git(repo, "commit", "-qm", "Broken")
+    main = git(repo, "rev-parse", "HEAD")[:8]
+    run_pytest(repo)
+    assert "also fails" not in run_pytest(repo).stdout
+    runs = [one.id for one in recorded(repo)]
+    git(repo, "checkout", "-qb", "topic")
+    lines = section(run_pytest(repo).stdout)
+    assert lines[0].endswith(f"; also fails on main since {main} (run {runs[1]})")
+    assert lines[1:] == ['ADR-0001 "No floats" governs this file']
+
+
+def test_what_goes_wrong_in_looking_up_costs_nothing(repo: Path) -> None:
+    shop(repo, "3")
+    run_pytest(repo)
+    spool = recorded(repo)[0].path
+    (spool.parent.parent / "kl.db").write_bytes(b"no database")
+    done = run_pytest(repo)
+    assert done.returncode == 1
+    assert "1 failed, 2 passed" in done.stdout
+    assert "INTERNALERROR" not in done.stdout + done.stderr
