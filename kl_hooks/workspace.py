@@ -7,11 +7,12 @@ Opening it creates nothing. Pure functions never take it.
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache, cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kl_hooks.clock import Clock, SystemClock
 from kl_hooks.config.settings import Settings, load_settings
@@ -26,6 +27,39 @@ if TYPE_CHECKING:
 
     from kl_hooks.model.kind import Kind
     from kl_hooks.store.cache import Cache
+
+
+_FAILURES: Final = 3
+_PAUSE: Final = 60_000_000
+"""Microseconds."""
+
+
+class FailingSources:
+    """The retrievers that failed three times in a row: they are asked again after 60 seconds. Safe for threads.
+
+    Shared by the workspaces of a process that answers many questions: a source that takes its whole time to fail would
+    cost each of them as much.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._failed: dict[str, tuple[int, int]] = {}
+        """Source → (failures in a row, when it failed last in microseconds)."""
+
+    def is_paused(self, source: str, now: int) -> bool:
+        """Return True where a source should not be asked now."""
+        with self._lock:
+            failures, last = self._failed.get(source, (0, 0))
+        # a clock that was set back must not extend the pause
+        return failures >= _FAILURES and 0 <= now - last < _PAUSE
+
+    def record(self, source: str, now: int, *, failed: bool) -> None:
+        """Record how a source answered: one success ends the count."""
+        with self._lock:
+            if failed:
+                self._failed[source] = self._failed.get(source, (0, 0))[0] + 1, now
+            else:
+                self._failed.pop(source, None)
 
 
 class Catalog(NamedTuple):
@@ -90,6 +124,7 @@ class Workspace:
     clock: Clock
     environ: Mapping[str, str]
     make_plugins: Callable[[], pluggy.PluginManager]
+    failing_sources: FailingSources = field(default_factory=FailingSources)
 
     @property
     def plugins(self) -> pluggy.PluginManager:
@@ -127,9 +162,13 @@ def find_kl_root(start: Path) -> Path | None:
     return None
 
 
-def open_workspace(start: Path, *, clock: Clock | None = None, environ: Mapping[str, str] = os.environ) -> Workspace:
+def open_workspace(
+    start: Path, *, clock: Clock | None = None, environ: Mapping[str, str] = os.environ,
+    failing_sources: FailingSources | None = None,
+) -> Workspace:  # fmt: skip
     """The workspace that `start` lies in; reads git and the settings, creates nothing.
 
+    `failing_sources`: of a workspace that was opened before in this process.
     Raises GitMissing where a repository may be there but git is not, UsageProblem for settings that can't be read,
     EnvironmentProblem for a state directory that must not be used (git tracks it, or it is someone else's).
     """
@@ -152,7 +191,10 @@ def open_workspace(start: Path, *, clock: Clock | None = None, environ: Mapping[
     if read.plugins:
         _add_redaction(plugins())
     store = Store(state, lambda: _flat(plugins().hook.kl_schema()), environ)
-    return Workspace(root, repo, asked, read, state, store, clock or SystemClock(), environ, plugins)
+    return Workspace(
+        root, repo, asked, read, state, store, clock or SystemClock(), environ, plugins,
+        failing_sources or FailingSources(),
+    )  # fmt: skip
 
 
 def _add_redaction(plugins: pluggy.PluginManager) -> None:

@@ -18,8 +18,8 @@ NUMBER = re.compile(r"[A-Z][1-9][0-9]*")
 STATUSES = ("works", "partly", "not yet")
 FROM_OUTSIDE = frozenset({"kl", "kl_process", "pytest", "runpytest", "runpytest_subprocess", "call", "deliver"})
 """Calls that use the program as its users do: a command, a test run, an agent tool, a context package."""
-ALWAYS_OUTSIDE = ("tests/precommit/", "tests/whole/")
-"""Folders whose tests only start programs."""
+ALWAYS_OUTSIDE = ("tests/precommit/", "tests/whole/", "tests/test_api.py")
+"""Folders whose tests only start programs, and the tests of the Python API."""
 OPENING = """# Requirements
 
 Printed by `make docs` from `tools/requirement_titles.txt` and the tests' markers (`@pytest.mark.requirement("A21")`).

@@ -13,7 +13,7 @@ import click
 from kl_hooks.cli.options import Option, format_option
 from kl_hooks.cli.output import echo, echo_exactly, echo_json, echo_lines, progress, warn, workspace
 from kl_hooks.clock import FixedClock, micros
-from kl_hooks.context.critical import MOST, SECTIONS, CriticalRequest, critical
+from kl_hooks.context.critical import MOST, SECTIONS, CriticalRequest, critical, render_critical
 from kl_hooks.context.deliver import (
     Delivered,
     as_json,
@@ -27,7 +27,6 @@ from kl_hooks.context.fuse import PROFILES
 from kl_hooks.context.page import STYLES
 from kl_hooks.errors import UsageProblem
 from kl_hooks.model.package import WEIGHTS, Candidate, Request
-from kl_hooks.model.text import quoted_field, quoted_lines
 from kl_hooks.workspace import Workspace
 
 _TASK = "TASK"
@@ -90,19 +89,7 @@ def critical_(task: str, feature: str, command: str, without: tuple[str, ...], m
         omitted = {part.section.name: part.omitted for part in found if part.omitted}
         echo_json({"schema": "kl.critical/1", **sections, "omitted": omitted})
         return
-    for part in found:
-        if part.items:
-            echo(f"## {part.section.heading}")
-            for one in part.items:
-                tier = [one.tier.word] if one.tier is not None else []
-                redacted = ["redacted"] if one.redacted_by else []
-                words = " · ".join([*tier, *(one.marks or (one.authority,)), *redacted])
-                echo(f"- [{words}] {quoted_field(one.id)}" + (f"  {one.path}" if one.path else ""))
-                if not redacted:
-                    echo(quoted_lines(one.text if part.section.whole else one.summary, "  | "))
-            if part.omitted:
-                echo(f"… and {part.omitted} more: kl {part.section.kinds[0]} list, or --top")
-            echo()
+    echo_lines(render_critical(found, max_items))
     if not any(part.items for part in found):
         warn("nothing binds work here yet. See: kl decision new --edit, kl gate new --edit, kl seed --system")
 

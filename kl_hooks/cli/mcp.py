@@ -29,6 +29,6 @@ def mcp(wanted: tuple[str, ...], allow_write: bool) -> None:
     from kl_hooks.tools.mcp_server import serve
     from kl_hooks.workspace import open_workspace
 
-    root = workspace().root
+    opened = workspace()
     names = [name for one in wanted for name in one.replace(",", " ").split()]
-    serve(lambda: open_workspace(root), names, allow_write=allow_write)
+    serve(lambda: open_workspace(opened.root, failing_sources=opened.failing_sources), names, allow_write=allow_write)

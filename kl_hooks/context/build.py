@@ -32,7 +32,7 @@ from kl_hooks.errors import UsageProblem
 from kl_hooks.hookspecs import Retriever
 from kl_hooks.model.canonical import digest
 from kl_hooks.model.claim import Tier
-from kl_hooks.model.package import POLICY_FILE, Item, Omission, Package, Request, Signals, Task
+from kl_hooks.model.package import POLICY_FILE, Item, Omission, Package, Query, Request, Signals, Task
 
 if TYPE_CHECKING:
     from kl_hooks.context.policy import Policy
@@ -70,9 +70,13 @@ def build(ws: Workspace, request: Request, given: Collection[str] = (), actor: s
         retrievers, failed = [one for one in retrievers if one.name == "standing"], {}
     found = gather(retrievers, ws, task, redact)
     found = replace(found, coverage=dict(sorted({**found.coverage, **failed}.items())))
+    queries = [
+        Query(name, len(found.lists.get(name, ())), how, found.times.get(name, 0))
+        for name, how in found.coverage.items()
+    ]
     found = add_related(ws, request, task, found, redact, policy)
     tree = (tree_of_revision(ws.repo, "HEAD") or "") if ws.repo else ""
-    return assemble(task, found, request, tree, given, policy)
+    return replace(assemble(task, found, request, tree, given, policy), queries=tuple(queries))
 
 
 def find_policy(ws: Workspace, actor: str = "") -> Policy | None:

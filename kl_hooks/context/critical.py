@@ -17,9 +17,10 @@ from kl_hooks.kinds.feature import feature_ids
 from kl_hooks.kinds.gate import DO_NOT_ADJUST, Gate
 from kl_hooks.kinds.role import render_role as role_page
 from kl_hooks.model.package import Candidate
+from kl_hooks.model.text import quoted_field, quoted_lines
 from kl_hooks.records.liveness import live_records, stale_reasons
-from kl_hooks.records.query import RecordFilter, list_records, search_records
-from kl_hooks.records.retrieval import demote_uncommitted, record_candidate, record_text
+from kl_hooks.records.query import NO_LIMIT, RecordFilter, list_records, search_records
+from kl_hooks.records.retrieval import demote_uncommitted, record_candidate, record_text, search_live
 
 if TYPE_CHECKING:
     from kl_hooks.model.record import Record
@@ -123,6 +124,46 @@ def critical(ws: Workspace, asked: CriticalRequest, most: int = MOST, omit: Sequ
     return found
 
 
+def render_critical(found: Sequence[FilledSection], most: int = MOST) -> list[str]:
+    """Return Markdown: a heading for each section that holds something, at most `most` items, and how many more."""
+    lines: list[str] = []
+    for part in found:
+        if part.items:
+            lines.append(f"## {part.section.heading}")
+        for one in part.items[:most]:
+            tier = [one.tier.word] if one.tier is not None else []
+            redacted = ["redacted"] if one.redacted_by else []
+            words = " · ".join([*tier, *(one.marks or (one.authority,)), *redacted])
+            lines.append(f"- [{words}] {quoted_field(one.id)}" + (f"  {one.path}" if one.path else ""))
+            if not redacted:
+                lines.append(quoted_lines(one.text if part.section.whole else one.summary, "  | "))
+        if more := part.omitted + len(part.items[most:]):
+            lines.append(f"… and {more} more: kl {part.section.kinds[0]} list, or --top")
+        if part.items:
+            lines.append("")
+    return lines
+
+
+def find_in_force(ws: Workspace, kind: str, words: Sequence[str] | None = None, limit: int = MOST) -> list[Record]:
+    """Return the records of a kind that hold today and that the policy neither denies nor redacts, the newest first.
+
+    `words`: only those that match any of them, best first.
+    """
+    wanted, policy = RecordFilter((kind,)), find_policy(ws)
+    if words is None:
+        found = sorted(list_records(ws, wanted), key=lambda one: (_decided(one), one.id), reverse=True)
+    else:
+        found = list(search_live(ws, words, wanted, NO_LIMIT).records)
+    live = live_records(ws, found)
+    outdated = stale_reasons(ws, live)
+    shown = (one for one in live if one.id not in outdated)
+    return [one for one in shown if policy is None or policy.shows(record_candidate(ws, one))][:limit]
+
+
+def _decided(record: Record) -> str:
+    return record.text("decided_at") or record.text("date")
+
+
 def _is_wanted(section: Section, asked: CriticalRequest) -> bool:
     return asked.builds or (section.name == "feature_overview" and bool(asked.feature or feature_ids(asked.task)))
 
@@ -152,7 +193,7 @@ def _records(ws: Workspace, section: Section, asked: CriticalRequest) -> Sequenc
         return _failures(ws, found, ranks)
     if kinds == ("gate",):
         return sorted(found, key=lambda one: (one.text("task_type").casefold(), Gate(one).complexity, one.id))
-    newest = sorted(found, key=lambda one: (one.text("decided_at") or one.text("date"), one.id), reverse=True)
+    newest = sorted(found, key=lambda one: (_decided(one), one.id), reverse=True)
     # sorted() is stable: within one kind and rank the newest stay first
     return sorted(newest, key=lambda one: (section.kinds.index(one.kind), ranks.get(one.id, len(ranks))))
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 import time
+from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
@@ -15,8 +16,10 @@ from typing import TYPE_CHECKING, Any, Final
 from kl_hooks.clock import iso, micros
 from kl_hooks.context import package_log
 from kl_hooks.context.build import build, find_policy
+from kl_hooks.context.gather import NEIGHBORS
 from kl_hooks.context.signals import read_signals
 from kl_hooks.errors import KlError, UsageProblem
+from kl_hooks.evidence.provenance import agent, session
 from kl_hooks.model.canonical import digest, replace_surrogates
 from kl_hooks.model.claim import tier_words
 from kl_hooks.model.package import OPTIONS, WITHHELD, Item, Package, Request
@@ -31,6 +34,10 @@ SCHEMA: Final = "kl.package/2"
 TTL_SECONDS: Final = 1_800
 RECORDED_TASK: Final = 4_000
 """Characters of a task in the package log; a longer one can't be built again from there."""
+ITEMS: Final = "context_items"
+"""The event with what was in a package: commits that name it are compared with that (`context.recall`)."""
+_MOST_ITEMS: Final = 12_000
+"""Characters of its items: an event has at most 16,000 bytes, and redaction may lengthen one."""
 _ESCAPES: Final = {"<": "\\u003c", ">": "\\u003e", "`": "\\u0060"}
 
 _TRACEPARENT: Final = re.compile(r"[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}")
@@ -48,10 +55,10 @@ class Delivered:
     """A warning about this delivery, for stderr."""
 
 
-def deliver(ws: Workspace, request: Request, given: Collection[str] = (), actor: str = "") -> Delivered:
+def deliver(ws: Workspace, request: Request, given: Collection[str] = (), actor: str = "", turn: int = 0) -> Delivered:
     """Build, cache and record the package of a request, without what was `given` before. Raises as `build`.
 
-    `actor`: whom the policy is evaluated for; empty: whoever runs this.
+    `actor`: whom the policy is evaluated for; empty: whoever runs this. `turn`: of the session of an agent, from 1.
     """
     from kl_hooks.store.redaction import redact
 
@@ -60,7 +67,7 @@ def deliver(ws: Workspace, request: Request, given: Collection[str] = (), actor:
     about = envelope(request.task, request.budget, request.style, request.trace_id, now)
     made = Delivered(document(package, about), package.text)
     took = round((time.perf_counter() - began) * 1000)
-    events = _events(request, made, took)
+    events = _events(ws, request, package, made, {"assembly_ms": took, "turn": turn})
     if package.decision:
         from kl_hooks.context.policy import audit_event
 
@@ -90,8 +97,10 @@ def _key(package_id: str) -> str:
     return f"package/{package_id}"
 
 
-def _events(request: Request, made: Delivered, took: int) -> list[dict[str, Any]]:
-    """Return what was asked, whether something was found (A64), and the assembly (A63)."""
+def _events(
+    ws: Workspace, request: Request, package: Package, made: Delivered, about: Mapping[str, int]
+) -> list[dict[str, Any]]:
+    """Return what was asked of whom (A64, B14), whether something was found, the items, and the assembly (A63)."""
     shown, signals = made.document, read_signals(request.task)
     known = {key: shown[key] for key in ("package_id", "created_at")}
     counts = {"retrieved": len(shown["items"]) + len(shown["omitted"]), "included": len(shown["items"])}
@@ -99,16 +108,39 @@ def _events(request: Request, made: Delivered, took: int) -> list[dict[str, Any]
         "event": "knowledge_lookup", **known, "weight": request.weight, "symbols": list(signals.symbols),
         "keywords": list(signals.keywords), "failure_patterns": list(signals.failures),
         "query_count": len({*signals.symbols, *signals.keywords, *signals.failures}),
+        "sources": [asdict(one) for one in package.queries],
     }  # fmt: skip
     found = (
         {"event": "knowledge_hit", **known, **counts} if counts["included"] else {"event": "knowledge_miss", **known}
     )
-    return [lookup, found, _assembly(request, made, took)]
+    return [lookup, found, {"event": ITEMS, **known, **package_items(package)}, _assembly(ws, request, made, about)]
 
 
-def _assembly(request: Request, made: Delivered, took: int) -> dict[str, Any]:
+def package_items(package: Package) -> dict[str, Any]:
+    """Return the files, symbols and records of a package, each with the retrievers that brought it.
+
+    `cut` is true where not all fit into an event.
+    """
+    rows: list[list[Any]] = []
+    size, named = 0, {*package.coverage, "pins", "trace", NEIGHBORS}
+    for item in package.items:
+        one = item.candidate
+        # the parts of code are the signals of its ranking, unless something named it
+        sources = sorted((item.parts.keys() & named) or {"code"})
+        row = [one.kind, one.id, sorted({one.path, *one.touches} - {""}), sources]
+        size += len(json.dumps(row))
+        if size > _MOST_ITEMS:
+            break
+        rows.append(row)
+    return {"items": rows, "cut": len(rows) < len(package.items)}
+
+
+def _assembly(ws: Workspace, request: Request, made: Delivered, about: Mapping[str, int]) -> dict[str, Any]:
     shown = made.document
     whole = len(request.task) <= RECORDED_TASK
+    kinds = Counter(item["kind"] for item in shown["items"])
+    memory = ws.kinds["memory"].prefix if "memory" in ws.kinds else "MEM"
+    omitted = sum(one["id"].startswith(f"{memory}-") for one in shown["omitted"])
     return {
         "event": "context_assembly",
         **{key: shown[key] for key in ("package_id", "request_id", "trace_id", "created_at", "coverage")},
@@ -121,7 +153,15 @@ def _assembly(request: Request, made: Delivered, took: int) -> dict[str, Any]:
         "knowledge_included": len(shown["items"]),
         "context_chars": len(made.text),
         "context_chars_breakdown": shown["characters"],
-        "assembly_ms": took,
+        "artifacts": dict(sorted(kinds.items())),
+        "memory_loaded": kinds["memory"] + omitted,
+        "memory_included": kinds["memory"],
+        "budget_unit": shown["budget"]["unit"],
+        "budget_total": shown["budget"]["total"],
+        "budget_used": shown["budget"]["used"],
+        "agent": agent(ws.environ) or "",
+        "session": session(ws.environ) or "",
+        **about,
     }
 
 

@@ -6,8 +6,9 @@ A retriever that fails lowers the coverage, never the answer.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import islice
+from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.context.fuse import Ranked
@@ -26,6 +27,7 @@ _RELEVANT: Final = 8
 """Percent of the best file's score: a file with less is nearer to nothing than to the task."""
 NEIGHBORS: Final = "neighbors"
 """The list of symbols that are one link away from the first ones; they come after these."""
+PAUSED: Final = "failed: three times in a row; not asked for 60 seconds"
 SEEDS: Final = 5
 """How many symbols the neighbors are those of."""
 _FIRST: Final = ("pins", "trace", "anchors")
@@ -45,6 +47,8 @@ class Gathered:
     weights: Mapping[str, int]
     coverage: Mapping[str, str]
     """Retriever → `ok`, `empty` or `failed: reason`."""
+    times: Mapping[str, int] = field(default_factory=dict, compare=False)
+    """Retriever → milliseconds, of those that were asked."""
 
 
 def all_retrievers(plugins: pluggy.PluginManager) -> tuple[list[Retriever], dict[str, str]]:
@@ -71,16 +75,25 @@ def _one_by_one(plugins: pluggy.PluginManager, failed: dict[str, str]) -> Iterab
 def gather(
     retrievers: Sequence[Retriever], workspace: Any, task: Task, clean: Callable[[str], str] = lambda text: text
 ) -> Gathered:
-    """Return what each retriever finds for the task. `clean` redacts every text once more, whoever wrote the plugin."""
-    reader = agent(getattr(workspace, "environ", None) or {}) or ""
+    """Return what each retriever finds for the task. `clean` redacts every text once more, whoever wrote the plugin.
+
+    One that failed three times in a row in this process is not asked for 60 seconds.
+    """
+    reader = agent(workspace.environ) or ""
+    failing, now = workspace.failing_sources, workspace.clock.now()
     lists: dict[str, tuple[Candidate, ...]] = {}
     weights: dict[str, int] = {}
     coverage: dict[str, str] = {}
+    times: dict[str, int] = {}
     for retriever in retrievers:
         name = retriever.name
         if name in coverage:
             coverage[f"{name} (again)"] = "failed: the name is taken; only the first was asked"
             continue
+        if failing.is_paused(name, now):
+            coverage[name] = PAUSED
+            continue
+        began = perf_counter()
         try:
             # islice() again: a plugin may pay no attention to the limit, or yield without end
             most = min(retriever.rows, MOST_ROWS)
@@ -88,9 +101,12 @@ def gather(
         except Exception as problem:  # a plugin may raise anything, and the package is still wanted
             coverage[name] = _failure(problem)
             continue
+        finally:
+            times[name] = round((perf_counter() - began) * 1000)
+            failing.record(name, now, failed=coverage.get(name, "").startswith("failed"))
         lists[name], weights[name] = tuple(rows), retriever.weight
         coverage[name] = "ok" if rows else "empty"
-    return Gathered(lists, weights, coverage)
+    return Gathered(lists, weights, coverage, times)
 
 
 def _checked(row: Any, clean: Callable[[str], str], reader: str = "") -> Candidate:

@@ -71,7 +71,7 @@ def add_related(
         raise
     except (KlError, OSError) as problem:
         coverage["related code"] = f"failed: {one_line(str(problem), 160)}"
-    return Gathered(lists, found.weights, dict(sorted(coverage.items())))
+    return replace(found, lists=lists, coverage=dict(sorted(coverage.items())))
 
 
 def _in_scope(row: Candidate, scope: Sequence[str]) -> bool:

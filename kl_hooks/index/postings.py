@@ -12,12 +12,13 @@ from __future__ import annotations
 
 import json
 import re
+import threading
 import zlib
 from array import array
 from bisect import bisect_right
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from enum import IntEnum
-from functools import cache, lru_cache
+from functools import lru_cache
 from itertools import accumulate
 from sys import byteorder
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
@@ -91,10 +92,16 @@ def word_parts(word: str) -> tuple[str, ...]:
 def _stemmed(word: str) -> str:
     if "_" in word or any(letter.isdigit() for letter in word):
         return word
-    return _stemmer()(word)
+    # one for each thread: while it stems a word, the stemmer keeps it in its own attributes
+    if not hasattr(_THREAD, "stem"):
+        _THREAD.stem = _stemmer()
+    stem: str = _THREAD.stem(word)
+    return stem
 
 
-@cache
+_THREAD: Final = threading.local()
+
+
 def _stemmer() -> Callable[[str], str]:
     # here: 8 ms that only indexing and ranking need. This class and not the package's stemmer(), which prefers another
     # library where one is installed: stored terms must fit those of every later query

@@ -125,6 +125,17 @@ class Candidate:
 
 
 @dataclass(frozen=True, slots=True)
+class Query:
+    """How one retriever answered."""
+
+    source: str
+    results: int
+    status: str
+    """As in the coverage of a package."""
+    ms: int
+
+
+@dataclass(frozen=True, slots=True)
 class Item:
     """A candidate that made it into the package, and why."""
 
@@ -189,3 +200,5 @@ class Package:
     """Kind → characters of its items in the text; of code those of all files."""
     decision: PolicyDecision | None = None
     """None: there is no policy."""
+    queries: tuple[Query, ...] = field(default=(), compare=False)
+    """What was asked for it; the times differ from one build to the next."""

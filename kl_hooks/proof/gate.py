@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, Final
 from kl_hooks.clock import iso
 from kl_hooks.config.settings import SETTINGS_FILE, verify_exclude
 from kl_hooks.errors import UsageProblem
-from kl_hooks.evidence.ingestion import Snapshot
+from kl_hooks.evidence.ingestion import Snapshot, snapshot
 from kl_hooks.evidence.integrity import Rollback, ledger_writer, read_marks, rollbacks
 from kl_hooks.evidence.ledger import Entry, newest_before, selection_limits
-from kl_hooks.evidence.provenance import agent, producer
+from kl_hooks.evidence.provenance import agent, producer, worktree_state
 from kl_hooks.evidence.trust import contradiction, environment_key, observation, outer_failure, parent_confirmation
 from kl_hooks.git.files import tree_contains
 from kl_hooks.git.objects import object_id
@@ -118,6 +118,20 @@ def judge(
 
     there = _path_exists(repo, trees[0] if committed else "")
     return entries, proof(entries, parents, ws.settings.verified_requires, trees, there, expected, earlier_runs)
+
+
+def verdict(ws: Workspace) -> dict[str, Any]:
+    """Return the answer for the files as they are now, for programs. Raises as `evidence.ingestion.snapshot`."""
+    trees = worktree_state(ws.repo).trees
+    with snapshot(ws) as seen:
+        _, found = judge(ws, seen, trees)
+        near = nearest(ws, seen, trees, None) if found.run is None else None
+    return {
+        "tree": trees[0] if trees else None, "tier": found.tier.word, "proven": found.run is not None,
+        "run": found.run, "reasons": list(found.notes if found.run else found.reasons),
+        "assessed": bool(trees) and not seen.gaps, **seen.to_dict(),
+        "nearest": near.to_dict() if near else None,
+    }  # fmt: skip
 
 
 def _parent(repo: Repository, rev: str, trees: Sequence[str]) -> str:

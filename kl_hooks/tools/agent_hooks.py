@@ -204,7 +204,9 @@ def _for_prompt(ws: Workspace, event: Event, session: Session) -> str:
     if not event.prompt.strip():
         return ""
     task = event.prompt[:_LONGEST_PROMPT]
-    made = deliver(ws, Request(task, str(ws.settings.budget), "text", trace_id(ws.environ)), set(session.given))
+    session.turns += 1
+    request = Request(task, str(ws.settings.budget), "text", trace_id(ws.environ))
+    made = deliver(ws, request, set(session.given), turn=session.turns)
     ids = [one["id"] for one in made.document["items"]]
     if not ids:
         return ""

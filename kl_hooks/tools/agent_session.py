@@ -37,6 +37,8 @@ class Session:
     """A package that the agent takes with its next tool."""
     is_reminded: bool = False
     """True once it was reminded that no tests have passed."""
+    turns: int = 0
+    """Prompts for which a package was made."""
 
 
 @contextmanager
@@ -65,7 +67,11 @@ def _load(path: Path) -> Session:
         # an entry that is odd in any way is as good as none
         if not all(type(some) is list and all(type(one) is str for one in some) for some in (given, changed)):
             return Session()
-        return Session(given, changed, str(found.get("pending", "")), found.get("is_reminded") is True)
+        turns = found.get("turns")
+        return Session(
+            given, changed, str(found.get("pending", "")), found.get("is_reminded") is True,
+            turns if type(turns) is int else 0,
+        )  # fmt: skip
     except (ValueError, AttributeError):
         return Session()
 

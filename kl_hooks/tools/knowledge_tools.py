@@ -247,17 +247,6 @@ def _read_claim(ws: Workspace, given: Arguments) -> Any:
 
 
 def _verify(ws: Workspace, given: Arguments) -> Any:
-    from kl_hooks.evidence.ingestion import snapshot
-    from kl_hooks.evidence.provenance import worktree_state
-    from kl_hooks.proof.gate import judge, nearest
+    from kl_hooks.proof.gate import verdict
 
-    trees = worktree_state(ws.repo).trees
-    with snapshot(ws) as seen:
-        _, found = judge(ws, seen, trees)
-        near = nearest(ws, seen, trees, None) if found.run is None else None
-    return {
-        "tree": trees[0] if trees else None, "tier": found.tier.word, "proven": found.run is not None,
-        "run": found.run, "reasons": list(found.notes if found.run else found.reasons),
-        "assessed": bool(trees) and not seen.gaps, **seen.to_dict(),
-        "nearest": near.to_dict() if near else None,
-    }  # fmt: skip
+    return verdict(ws)

@@ -9,14 +9,26 @@ import pluggy
 import pytest
 
 from kl_hooks import hookspecs
-from kl_hooks.context.gather import all_retrievers, gather
+from kl_hooks.clock import Clock, FixedClock
+from kl_hooks.context.gather import PAUSED, all_retrievers, gather
 from kl_hooks.context.signals import read_signals
 from kl_hooks.errors import StoreBusy
 from kl_hooks.hookspecs import Retriever, hookimpl
 from kl_hooks.model.package import Candidate, Task
+from kl_hooks.workspace import FailingSources
 from tests.context.making import ListRetriever, candidate
 
 TASK = Task("total", read_signals("total"))
+SECOND = 1_000_000
+
+
+class Workspace:
+    """What gathering needs of a workspace."""
+
+    def __init__(self, clock: Clock | None = None) -> None:
+        self.environ: dict[str, str] = {}
+        self.clock = clock or FixedClock(0)
+        self.failing_sources = FailingSources()
 
 
 class Offers:
@@ -69,7 +81,7 @@ def test_a_plugin_that_fails_is_named_and_the_others_answer() -> None:
 
 
 def test_coverage_distinguishes_ok_from_empty() -> None:
-    found = gather([of("one", "total", "x"), of("two", "y")], None, TASK)
+    found = gather([of("one", "total", "x"), of("two", "y")], Workspace(), TASK)
     assert found.coverage == {"one": "ok", "two": "empty"}
     assert [c.id for c in found.lists["one"]] == ["function:shop.total"]
     assert found.weights == {"one": 100, "two": 100}
@@ -85,7 +97,7 @@ def test_coverage_distinguishes_ok_from_empty() -> None:
     ],
 )
 def test_a_retriever_that_fails_lowers_the_coverage_only(problem: Exception, printed: str) -> None:
-    found = gather([raising(problem), of("good", "total")], None, TASK)
+    found = gather([raising(problem), of("good", "total")], Workspace(), TASK)
     assert found.coverage == {"bad": printed, "good": "ok"}
     assert list(found.lists) == ["good"]
 
@@ -93,7 +105,7 @@ def test_a_retriever_that_fails_lowers_the_coverage_only(problem: Exception, pri
 def test_a_retriever_that_answers_nonsense_has_failed() -> None:
     nonsense = Retriever("bad", 100, lambda *_: ["text"])  # type: ignore[list-item]
     none = Retriever("none", 100, lambda *_: None)  # type: ignore[arg-type,return-value]
-    coverage = gather([nonsense, none], None, TASK).coverage
+    coverage = gather([nonsense, none], Workspace(), TASK).coverage
     assert coverage["bad"] == "failed: gave a str where a Candidate belongs"
     assert coverage["none"].startswith("failed: ")
 
@@ -105,7 +117,7 @@ def test_rows_are_limited_and_a_second_retriever_of_a_name_is_not_asked() -> Non
             n += 1
             yield candidate(f"f{n}")
 
-    found = gather([Retriever("many", 100, endless, rows=7), of("many", "total")], None, TASK)
+    found = gather([Retriever("many", 100, endless, rows=7), of("many", "total")], Workspace(), TASK)
     assert len(found.lists["many"]) == 7
     assert found.coverage == {"many": "ok", "many (again)": "failed: the name is taken; only the first was asked"}
 
@@ -113,5 +125,26 @@ def test_rows_are_limited_and_a_second_retriever_of_a_name_is_not_asked() -> Non
 def test_texts_are_redacted_once_more() -> None:
     secret = candidate("f", title="a s3cret", text="total s3cret", summary="the s3cret")
     retriever = ListRetriever("one", (secret,)).offered()
-    (found,) = gather([retriever], None, TASK, lambda text: text.replace("s3cret", "[redacted]")).lists["one"]
+    (found,) = gather([retriever], Workspace(), TASK, lambda text: text.replace("s3cret", "[redacted]")).lists["one"]
     assert (found.title, found.text, found.summary) == ("a [redacted]", "total [redacted]", "the [redacted]")
+
+
+@pytest.mark.requirement("B12")
+def test_what_failed_three_times_in_a_row_is_asked_again_after_a_minute() -> None:
+    ws, asked = Workspace(), []
+
+    def find(workspace: Any, task: Task, limit: int) -> Sequence[Candidate]:
+        asked.append(workspace.clock.now())
+        raise OSError("no disk")
+
+    def at(second: int, *, works: bool = False) -> str:
+        ws.clock = FixedClock(second * SECOND)
+        return gather([of("disk", "total") if works else Retriever("disk", 100, find)], ws, TASK).coverage["disk"]
+
+    assert [at(second) for second in (0, 1, 2, 3, 61)] == ["failed: no disk"] * 3 + [PAUSED] * 2
+    assert at(62) == "failed: no disk"
+    assert at(121) == PAUSED, "it failed when it was tried again"
+    assert at(60) == "failed: no disk", "the clock was set back"
+    assert at(123, works=True) == "ok"
+    assert [at(second) for second in (124, 125)] == ["failed: no disk"] * 2, "one success ends the count"
+    assert asked == [second * SECOND for second in (0, 1, 2, 62, 60, 124, 125)]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import marshal
 import random
+import sys
+import threading
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -158,3 +160,19 @@ def test_nothing_stored_is_nothing_found(db: SqliteDatabase) -> None:
     empty: Mapping[str, object] = StoredPostings(db).find(["cart"])
     assert not empty
     assert StoredPostings(db).totals.docs == 0
+
+
+def test_threads_find_the_same_stems() -> None:
+    stem = postings._stemmed.__wrapped__  # without its cache
+    words = [start + end for start in ("comput", "organiz", "relat") for end in ("ing", "ations", "er", "ively", "ed")]
+    expected, found, interval = [stem(word) for word in words], [], sys.getswitchinterval()
+    threads = [threading.Thread(target=lambda: found.append([stem(w) for w in words * 40])) for _ in range(4)]
+    sys.setswitchinterval(1e-6)
+    try:
+        for one in threads:
+            one.start()
+        for one in threads:
+            one.join()
+    finally:
+        sys.setswitchinterval(interval)
+    assert found == [expected * 40] * 4

@@ -15,6 +15,7 @@ from mcp.client.stdio import stdio_client
 from mcp.shared.exceptions import MCPError
 
 from kl_hooks.errors import UsageProblem
+from kl_hooks.tools import mcp_server
 from kl_hooks.tools.mcp_server import DEFAULT, answer, listed_tools, tool_listing
 from kl_hooks.workspace import Workspace
 from tests.support import Checkout
@@ -60,6 +61,19 @@ def test_what_was_cut_is_counted_in_words() -> None:
     made = answer({"result": {"records": [1], "omitted": {"records": 41}}}, 0)
     assert made.structured_content == {"records": [1], "omitted": {"records": 41}}
     assert made.content[-1].text == "41 more in records: ask with a narrower query, or a higher limit."  # type: ignore[union-attr]
+
+
+@pytest.mark.requirement("B12")
+def test_a_server_counts_failing_sources_over_all_calls(served: Checkout, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[Workspace] = []
+
+    def serve(open_repository: Callable[[], Workspace], wanted: list[str], *, allow_write: bool) -> None:
+        opened.extend(open_repository() for _ in range(2))
+
+    monkeypatch.setattr(mcp_server, "serve", serve)
+    assert served.kl("mcp").returncode == 0
+    first, second = opened
+    assert first is not second and first.failing_sources is second.failing_sources
 
 
 def with_client(repo: Checkout, work: Callable[[ClientSession], Awaitable[None]], *args: str) -> None:
