@@ -1,6 +1,6 @@
-"""What no check can do without, as a process of its own: `python floor.py staged|worktree FILE`.
+"""What no command can do without, as a process of its own: `python floor.py staged|worktree [FILE]`.
 
-The interpreter, click, the questions to git that a check asks, and the changed file parsed; nothing of kl.
+The interpreter, click, the questions to git that a check asks, and the changed file parsed, if any; nothing of kl.
 """
 
 from __future__ import annotations
@@ -29,11 +29,12 @@ QUESTIONS = {
 
 def main() -> None:
     """Asks and parses; prints nothing."""
-    _, source, path = sys.argv
+    source, *changed = sys.argv[1:]
     for question in (*EVERY, *QUESTIONS[source]):
         subprocess.run(["git", "--no-optional-locks", *question], capture_output=True, check=False)
-    subprocess.run(["git", "cat-file", "--batch"], input=f":{path}\n".encode(), capture_output=True, check=True)
-    ast.parse(Path(path).read_bytes())
+    for path in changed:
+        subprocess.run(["git", "cat-file", "--batch"], input=f":{path}\n".encode(), capture_output=True, check=True)
+        ast.parse(Path(path).read_bytes())
     assert click
 
 

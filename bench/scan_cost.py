@@ -30,7 +30,7 @@ OURS, BUILD, CTAGS, GRIFFE, GRIMP, AIDER = (
 
 
 def cold(repo: Repository) -> Side:
-    """`kl graph build` from nothing: symbols, links, full text, on disk."""
+    """`kl graph build` from nothing: symbols, links, terms, on disk."""
 
     def once() -> Cost:
         repo.forget()

@@ -36,6 +36,13 @@ class Schema(NamedTuple):
     """SQL of step 1, 2, …; statements end in `;` at a line's end. A landed step is never edited. In `kl` none is added
     to a released schema (the previous release would refuse to write): new tables get a schema of a new name.
     """
+    before: int = 0
+    """Steps before these that exist no more: what is derived is built anew where only these were taken."""
+
+    @property
+    def last(self) -> int:
+        """The number of the newest step."""
+        return self.before + len(self.steps)
 
 
 class FileOfEvidence(NamedTuple):

@@ -22,8 +22,8 @@ from kl_hooks.code.scanner.parser import WORD, Facts, Key, Read, no_garbage_coll
 from kl_hooks.code.scanner.python import Progress
 from kl_hooks.graph import links
 from kl_hooks.graph.links import Interned
-from kl_hooks.index import index, postings
-from kl_hooks.model.symbol import last_name, split_id
+from kl_hooks.index import postings
+from kl_hooks.model.symbol import last_name
 from kl_hooks.store.database import Rows, placeholders
 
 if TYPE_CHECKING:
@@ -56,8 +56,7 @@ def write_files(db: Database, removed: Collection[str], files: Mapping[str, File
 def _insert(db: Database, files: Mapping[str, File], some: Mapping[str, Facts]) -> None:
     insert_files(db, [(path, *files[path], facts["error"]) for path, facts in some.items()])
     insert_symbols(db, (row for path, facts in some.items() for row in symbol_table_rows(path, facts)))
-    index.add_rows(db, {path: index.text_rows(documents_of(path, facts)) for path, facts in some.items()})
-    postings.add_files(db, {path: postings.file_terms(path, facts["text"]) for path, facts in some.items()})
+    postings.add_files(db, {path: terms_of(path, facts) for path, facts in some.items()})
 
 
 def delete_rows(db: Database, paths: Iterable[str]) -> None:
@@ -65,7 +64,6 @@ def delete_rows(db: Database, paths: Iterable[str]) -> None:
     old = [(path,) for path in paths]
     db.many("DELETE FROM files WHERE path = ?", old)
     db.many("DELETE FROM symbols WHERE path = ?", old)
-    index.replace_many(db, {path: () for (path,) in old})
     postings.remove_files(db, (path for (path,) in old))
 
 
@@ -90,12 +88,22 @@ def symbol_table_rows(path: str, facts: Facts) -> Iterable[tuple[Any, ...]]:
         yield (identifier, last_name(identifier), path, line, end_line, signature, "", doc, content_hash)
 
 
-def documents_of(path: str, facts: Facts) -> list[index.Document]:
-    """What can be found by words in a file. Pure."""
-    return [
-        index.Document(identifier, split_id(identifier)[0], path, line, signature, doc, words)
-        for (identifier, line, _, signature, doc, _), words in zip(facts["symbols"], facts["words"], strict=True)
+def terms_of(path: str, facts: Facts) -> postings.FileTerms:
+    """The terms of a file: of its source, and of the symbols that have none of their own, such as fields. Pure."""
+    there = {text[0] for text in facts["text"]}
+    minor = [
+        _symbol_text(place, facts["symbols"][place], words)
+        for place, words in enumerate(facts["words"])
+        if place not in there
     ]
+    return postings.file_terms(path, facts["text"], minor)
+
+
+def _symbol_text(place: int, row: Sequence[Any], words: str) -> postings.SymbolText:
+    identifier, _, _, signature, doc, _ = row
+    owner, _, name = identifier.rpartition(".")
+    both = " ".join(postings.WORD.findall(signature)), " ".join(postings.WORD.findall(doc))
+    return postings.SymbolText(place, name, last_name(owner), f"( {both[0]} ' {both[1]} . {words}")
 
 
 _AT_ONCE: Final = 40
@@ -108,7 +116,6 @@ class _Rows(NamedTuple):
     error: str
     names: str
     symbols: list[tuple[Any, ...]]
-    documents: list[index.Row]
     terms: tuple[Any, ...]
     links: links.Columns
     consulted: bytes
@@ -150,7 +157,6 @@ def write_bulk_rows(db: Database, made: BulkRows, files: Mapping[str, File]) -> 
         insert_files(db, [(one.path, *files[one.path], one.error) for one in rows])
         replace_consulted(db, {one.path: one.consulted for one in rows})
         insert_symbols(db, (row for one in rows for row in one.symbols))
-        index.add_rows(db, {one.path: one.documents for one in rows})
         for one in rows:
             writer.add(one.path, postings.FileTerms(*one.terms))
         links.replace_columns(db, {one.path: one.links for one in rows}, numbers)
@@ -189,11 +195,10 @@ class _Maker:
     def _rows(self, path: str) -> _Rows:
         facts = self._named[path]
         columns = links.columns_of_rows(self._linker.links_of(path, facts))
-        documents = index.text_rows(documents_of(path, facts))
         symbols = list(symbol_table_rows(path, facts))
-        terms = tuple(postings.file_terms(path, facts["text"]))
+        terms = tuple(terms_of(path, facts))
         consulted = self._linker.consulted(path)
-        return _Rows(path, facts["error"], facts["names"], symbols, documents, terms, columns, consulted)
+        return _Rows(path, facts["error"], facts["names"], symbols, terms, columns, consulted)
 
 
 def _defined_last_names(facts: Facts, module: str) -> set[str]:

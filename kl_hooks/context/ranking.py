@@ -26,6 +26,7 @@ from kl_hooks.index.postings import (
     SOURCE,
     WEIGHTS,
     Field,
+    Segments,
     StoredPostings,
     corpus_of,
     path_terms,
@@ -187,8 +188,9 @@ def rank_code(ws: Workspace, task: str) -> CodeRanking:
             if trouble is not None:
                 raise trouble
             return CodeRanking()
-        source = rank(StoredCode(db, SOURCE), task)
-        return merge(source, rank(StoredCode(db, OTHER), task, is_source=False), task)
+        segments = Segments(db)
+        source = rank(StoredCode(db, SOURCE, segments), task)
+        return merge(source, rank(StoredCode(db, OTHER, segments), task, is_source=False), task)
 
 
 def find_code(ws: Workspace, task: Task, limit: int) -> list[Candidate]:
@@ -252,9 +254,9 @@ def update_history(ws: Workspace) -> None:
 class StoredCode:
     """One corpus of the code graph's database, as ranking reads it."""
 
-    def __init__(self, db: Database, corpus: int) -> None:
+    def __init__(self, db: Database, corpus: int, segments: Segments | None = None) -> None:
         self._db = db
-        self.postings: Postings = StoredPostings(db, corpus)
+        self.postings: Postings = StoredPostings(db, corpus, segments)
         self.history: History | None = StoredHistory(db) if corpus == SOURCE else None
 
     def symbols(self, paths: Collection[str]) -> Mapping[str, Sequence[SymbolRow]]:

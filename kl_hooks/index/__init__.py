@@ -1,1 +1,1 @@
-"""Full text over what we know: identifiers split into their parts, ranked by BM25."""
+"""Search by words over what we know: postings of the terms of source, records and pages; and past commits."""

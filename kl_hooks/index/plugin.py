@@ -6,63 +6,59 @@ from typing import Final
 
 from kl_hooks.hookspecs import Schema, hookimpl
 
-DOCUMENTS: Final = """
+TABLES: Final = """
 CREATE TABLE documents (
-    -- One row for each thing that can be found by words.
-    seq INTEGER PRIMARY KEY,   -- ties the row to its entry in the full text
-    owner TEXT NOT NULL,       -- what replaces it as a whole: the file it stands in
+    -- What can be found by words and is no source: a record, a section of a page, a violation, a commit.
+    owner TEXT NOT NULL,         -- what replaces it as a whole: the page or record it is in
+    place INTEGER NOT NULL,      -- among the documents of its owner
     id TEXT NOT NULL,
-    kind TEXT NOT NULL,        -- function, type, commit …
+    kind TEXT NOT NULL,          -- page, commit, the kind of a record …
     path TEXT NOT NULL,
     line INTEGER NOT NULL,
-    name TEXT NOT NULL,        -- last part of the id's name: feed_bytes
-    parts TEXT NOT NULL,       -- that name split: feed bytes
-    title TEXT NOT NULL,       -- as shown: a symbol's signature
-    place TEXT NOT NULL,       -- words of the whole name and of the path
-    body TEXT NOT NULL         -- what else it says, identifiers as they are and split
-);
-CREATE INDEX documents_owner ON documents (owner);
+    title TEXT NOT NULL,         -- as shown
+    words INTEGER NOT NULL,      -- how many it has
+    PRIMARY KEY (owner, place)
+) WITHOUT ROWID;
 CREATE INDEX documents_id ON documents (id);
-CREATE TABLE index_state (
-    -- One row: what the full text over the documents is worth.
-    full_text TEXT NOT NULL    -- none: not made; ready; stale: written by a SQLite that has no FTS5
-);
-INSERT INTO index_state (full_text) VALUES ('none');
-"""
-
-FOLDED: Final = """
--- From here on the full text folds inflections. Only marked here: a SQLite without FTS5 could not drop it.
-UPDATE index_state SET full_text = 'stale' WHERE full_text = 'ready';
-"""
-
-TERMS: Final = """
 CREATE TABLE term_segments (
     -- The terms of some files, written together.
     segment INTEGER PRIMARY KEY,
     first INTEGER NOT NULL,      -- number of its first document; none is ever used again
-    docs INTEGER NOT NULL        -- its documents, those of files that changed since among them
+    docs INTEGER NOT NULL,       -- its documents, those of files that changed since among them
+    files BLOB NOT NULL          -- which file has which documents, see index/postings.py
 );
 CREATE TABLE term_files (
     -- The documents of a file: one for each class, function and method, and one for the module.
-    path TEXT PRIMARY KEY,
-    corpus INTEGER NOT NULL,     -- 0 source, 1 tests, examples and the like
+    corpus INTEGER NOT NULL,     -- 0 source, 1 tests, examples and the like, 2 what is in `documents`
+    path TEXT NOT NULL,          -- of what is no source: its owner
     segment INTEGER NOT NULL,
     first INTEGER NOT NULL,      -- number of its first document
-    places TEXT NOT NULL,        -- JSON: place of each one's symbol among those of the file
     docs INTEGER NOT NULL,
-    lengths TEXT NOT NULL        -- terms in each field, of all of them: numbers between spaces
+    minor INTEGER NOT NULL,      -- documents after these that only a search looks at: fields
+    places TEXT NOT NULL,        -- JSON: place of each one's symbol among those of the file
+    lengths TEXT NOT NULL,       -- terms in each field, without the minor ones: numbers between spaces
+    PRIMARY KEY (corpus, path)
 ) WITHOUT ROWID;
-CREATE TABLE term_postings (
-    -- Where a term is: see index/postings.py
+CREATE TABLE term_dead (
+    -- Documents in a segment whose file has changed since.
+    first INTEGER PRIMARY KEY,
+    docs INTEGER NOT NULL
+);
+CREATE TABLE term_blocks (
+    -- Where terms are, some terms to a block: see index/postings.py
     segment INTEGER NOT NULL,
     corpus INTEGER NOT NULL,
-    term TEXT NOT NULL,
+    term TEXT NOT NULL,          -- the first one
     packed BLOB NOT NULL,
     PRIMARY KEY (segment, corpus, term)
 ) WITHOUT ROWID;
-"""
-
-HISTORY: Final = """
+CREATE TABLE term_totals (
+    -- The files that there are, counted as they are written.
+    corpus INTEGER PRIMARY KEY,
+    files INTEGER NOT NULL,
+    docs INTEGER NOT NULL,
+    lengths TEXT NOT NULL        -- as in term_files
+);
 CREATE TABLE past_commits (
     -- What a commit says and touched: asked of git once.
     sha TEXT PRIMARY KEY,
@@ -82,23 +78,9 @@ CREATE TABLE history_terms (
 ) WITHOUT ROWID;
 """
 
-# emptied, because what is there was not counted: the scanner has a new version, so every file is written again
-TOTALS: Final = """
-CREATE INDEX term_files_first ON term_files (first);
-CREATE TABLE term_totals (
-    -- The files that there are, counted as they are written.
-    corpus INTEGER PRIMARY KEY,
-    files INTEGER NOT NULL,
-    docs INTEGER NOT NULL,
-    lengths TEXT NOT NULL        -- as in term_files
-);
-DELETE FROM term_files;
-DELETE FROM term_segments;
-DELETE FROM term_postings;
-"""
-
 
 @hookimpl
 def kl_schema() -> Schema:
-    """The documents, what their full text is worth, the terms of source, and past commits."""
-    return Schema("index", "graph", (DOCUMENTS, FOLDED, TERMS, HISTORY, TOTALS))
+    """What can be found by words, the terms of it and of source, and past commits."""
+    # until step 5 the words were in an FTS5 table, which a SQLite without FTS5 can't even drop
+    return Schema("index", "graph", (TABLES,), before=5)

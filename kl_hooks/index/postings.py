@@ -16,14 +16,13 @@ import threading
 import zlib
 from array import array
 from bisect import bisect_right
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from enum import IntEnum
 from functools import lru_cache
 from itertools import accumulate
 from sys import byteorder
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
-from kl_hooks.index.index import split
 from kl_hooks.store.database import Rows, chunks, placeholders
 
 if TYPE_CHECKING:
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
 
 
 WORD: Final = re.compile(r"[^\W\d]\w*")
+_SEAM: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _LONGEST: Final = 100
 """Characters of a word; what is longer is data (base64, hashes), which nobody asks for."""
 _SHORTEST: Final = 2
@@ -54,6 +54,11 @@ class Field(IntEnum):
 WEIGHTS: Final = (5.0, 5.0, 2.0, 1.5, 1.5, 1.3, 1.0, 0.7)
 """Of a term in each field, as measured: retrieval recipe, ADR-0028."""
 _PATH_NOISE: Final = frozenset({"src", "py"})
+
+
+def split(identifier: str) -> list[str]:
+    """`HTTPServer_error2` → `["http", "server", "error2"]`: at `_` and where small and capital letters meet."""
+    return [piece for piece in _SEAM.sub("_", identifier).lower().split("_") if piece]
 
 
 def terms(words: Iterable[str]) -> list[str]:
@@ -213,22 +218,22 @@ class Document(NamedTuple):
     """Field → term → its positions among the words of the source; of a name, owner, path and whole identifier 0."""
 
 
-def document(text: SymbolText, path: Sequence[str]) -> Document:
-    """The terms of a symbol. `path`: the terms of its file's path. Pure."""
+def document(text: SymbolText, path: Sequence[str], words_of: Callable[[str], _Split] | None = None) -> Document:
+    """The terms of a symbol. `path`: the terms of its file's path; `words_of`: in place of `_split_terms`. Pure."""
     fields: tuple[dict[str, list[int]], ...] = tuple({} for _ in Field)
     lengths = [0] * len(Field)
     for field, some in ((Field.NAME, terms([text.name])), (Field.OWNER, terms([text.owner])), (Field.PATH, path)):
         lengths[field] = len(some)
         for term in some:
             fields[field].setdefault(term, []).append(0)
-    field, position, into = Field.BODY, 1, fields[Field.BODY]
+    field, position, into, split_terms = Field.BODY, 1, fields[Field.BODY], words_of or _split_terms
     # one loop without calls but the cached one: it sees every word of every file
     for word in text.words.split(" "):
         if word in MARKS:
             field = MARKS[word]
             into = fields[field]
             continue
-        parts, whole = _split_terms(word)
+        parts, whole = split_terms(word)
         if position + len(parts) >= _MOST_TERMS:
             break
         for term in parts:
@@ -245,15 +250,37 @@ def document(text: SymbolText, path: Sequence[str]) -> Document:
     return Document(text.place, tuple(lengths), fields)
 
 
+_Split = tuple[tuple[str, ...], str]
+
+
 @lru_cache(maxsize=100_000)
-def _split_terms(word: str) -> tuple[tuple[str, ...], str]:
+def _split_terms(word: str) -> _Split:
     """The terms of an identifier's parts, and of the whole one where it has several parts."""
     parts = word_parts(word)
     return parts, _terms_of(word)[len(parts)] if len(_terms_of(word)) > len(parts) else ""
 
 
+def _split_prose(word: str) -> _Split:
+    """The same, and what is too short to be a term of source: prose is asked for `C`, and for `4`."""
+    parts, whole = _split_terms(word)
+    return (parts, whole) if parts or not 0 < len(word) < _SHORTEST else ((word.lower(),), "")
+
+
+def prose_document(text: SymbolText, path: str) -> Document:
+    """The terms of a text that is no source. Pure."""
+    return document(text, path_terms(path), _split_prose)
+
+
+def search_terms(words: Iterable[str]) -> list[str]:
+    """The terms of the words of a query, each once."""
+    both = map(_split_prose, (word for text in words for word in re.findall(r"\w+", text)))
+    return list(dict.fromkeys(term for parts, whole in both for term in (*parts, whole) if term.strip("_")))
+
+
 SOURCE: Final = 0
 OTHER: Final = 1
+KNOWLEDGE: Final = 2
+"""What is no source: records, pages and the like."""
 _TEST_FOLDERS: Final = frozenset({"tests", "test", "testdata", "test_data", "test-data", "fixtures"})
 _TOP_FOLDERS: Final = frozenset({"testing", "docs", "doc", "docs_src", "examples", "example", "samples", "benchmarks"})
 
@@ -297,35 +324,56 @@ class FileTerms(NamedTuple):
     """The terms of one file, its documents numbered from 0."""
 
     places: tuple[int, ...]
+    """Of the minor documents, too: they come last."""
     lengths: tuple[int, ...]
     postings: dict[str, FileColumns]
+    minor: int = 0
+    """Documents that a ranking takes no notice of, so that they change none: fields and the like."""
 
 
-def file_terms(path: str, texts: Iterable[Sequence[Any]]) -> FileTerms:
-    """The terms of a file. `texts`: of its symbols, see `SymbolText`. Pure."""
+def file_terms(path: str, texts: Iterable[Sequence[Any]], minor: Iterable[SymbolText] = ()) -> FileTerms:
+    """The terms of a file. `texts`: of its symbols, see `SymbolText`; `minor`: of those without source. Pure."""
+    of_path = path_terms(path)
+    return documents_terms(
+        (document(SymbolText(*text), of_path) for text in texts), (document(text, ()) for text in minor)
+    )
+
+
+def documents_terms(documents: Iterable[Document], minor: Iterable[Document] = ()) -> FileTerms:
+    """The terms of these documents, numbered as they come."""
     places: list[int] = []
     totals = [0] * len(Field)
     found: dict[str, FileColumns] = {}
-    of_path = path_terms(path)
-    for number, text in enumerate(texts):
-        made = document(SymbolText(*text), of_path)
-        places.append(made.place)
-        for field, some in enumerate(made.postings):
-            size = made.lengths[field]
+    for one in documents:
+        for field, size in enumerate(one.lengths):
             totals[field] += size
-            size, shifted, positioned = min(size, _MOST_LENGTH), field << FIELD_SHIFT, field >= POSITIONED
-            for term, positions in some.items():
-                columns = found.get(term)
-                if columns is None:
-                    columns = found[term] = ([], [], [], [])
-                if len(positions) > FREQUENCY:
-                    positions = positions[:FREQUENCY]
-                columns[0].append(number)
-                columns[1].append(shifted | len(positions))
-                columns[2].append(size)
-                if positioned:
-                    columns[3].extend(positions)
-    return FileTerms(tuple(places), tuple(totals), found)
+        _add_document(found, len(places), one)
+        places.append(one.place)
+    major = len(places)
+    for one in minor:
+        _add_document(found, len(places), one)
+        places.append(one.place)
+    return FileTerms(tuple(places), tuple(totals), found, len(places) - major)
+
+
+def _add_document(found: dict[str, FileColumns], number: int, document: Document) -> None:
+    for field, some in enumerate(document.postings):
+        size, shifted, positioned = (
+            min(document.lengths[field], _MOST_LENGTH),
+            field << FIELD_SHIFT,
+            field >= POSITIONED,
+        )
+        for term, positions in some.items():
+            columns = found.get(term)
+            if columns is None:
+                columns = found[term] = ([], [], [], [])
+            if len(positions) > FREQUENCY:
+                positions = positions[:FREQUENCY]
+            columns[0].append(number)
+            columns[1].append(shifted | len(positions))
+            columns[2].append(size)
+            if positioned:
+                columns[3].extend(positions)
 
 
 def empty_columns() -> Columns:
@@ -342,29 +390,52 @@ def _extend(columns: Columns, more: Columns | FileColumns, base: int) -> None:
     columns.positions.extend(positions)
 
 
-_COMPRESSED: Final = 200
-"""Bytes from which on a row is worth compressing."""
+_BLOCK: Final = 2048
+"""Postings of a block: fewer compress worse, more take longer to unpack for one term."""
 
 
-def pack(columns: Columns) -> bytes:
-    """Postings as the database keeps them, the same on every machine."""
-    head = array("I", (len(columns.docs),))
-    raw = b"".join(_little(column).tobytes() for column in (head, *columns))
-    return b"z" + zlib.compress(raw, 1) if len(raw) > _COMPRESSED else b"r" + raw
+def pack(block: Mapping[str, Columns]) -> bytes:
+    """The postings of some terms as the database keeps them, the same on every machine."""
+    names = "\n".join(block).encode("utf-8", "surrogatepass")
+    counts = array("I", (len(columns.docs) for columns in block.values()))
+    counts.extend(len(columns.positions) for columns in block.values())
+    parts = [_little(array("I", (len(block), len(names)))).tobytes(), names, _little(counts).tobytes()]
+    for place in range(len(Columns._fields)):
+        # byte by byte of the numbers, as Blosc's shuffle does: the higher ones are nearly all alike, and compress
+        whole = b"".join(_little(columns[place]).tobytes() for columns in block.values())
+        width = _WIDTHS[place]
+        parts += [whole[start::width] for start in range(width)]
+    return zlib.compress(b"".join(parts), 1)
 
 
-def unpack(packed: bytes) -> Columns:
-    """Postings as they were packed. ValueError for what is none."""
-    raw = zlib.decompress(packed[1:]) if packed[:1] == b"z" else packed[1:]
-    count, *_ = _column("I", raw[:4])
-    docs, fields, lengths = 4 + 4 * count, 4 + 6 * count, 4 + 8 * count
-    return Columns(
-        _column("I", raw[4:docs]), _column("H", raw[docs:fields]), _column("H", raw[fields:lengths]),
-        _column("H", raw[lengths:]),
-    )  # fmt: skip
+_TYPES: Final = ("I", "H", "H", "H")
+_WIDTHS: Final = tuple(array(sort).itemsize for sort in _TYPES)
 
 
-def _column(sort: str, raw: bytes) -> array[int]:
+def unpack(packed: bytes, wanted: Container[str]) -> dict[str, Columns]:
+    """The postings of the wanted terms among those of a block. ValueError or zlib.error for what is none."""
+    raw = zlib.decompress(packed)
+    number, size = _column("I", raw[:8])
+    terms = raw[8 : 8 + size].decode("utf-8", "surrogatepass").split("\n")
+    counts = _column("I", raw[8 + size : 8 + size + 8 * number])
+    places = [place for place, term in enumerate(terms) if term in wanted]
+    postings = list(accumulate(counts[:number], initial=0))
+    positions = list(accumulate(counts[number:], initial=0))
+    found: dict[str, list[array[int]]] = {terms[place]: [] for place in places}
+    at = 8 + size + 8 * number
+    for sort, width, ends in zip(_TYPES, _WIDTHS, (postings, postings, postings, positions), strict=True):
+        total = ends[-1]
+        for place in places:
+            start, end = ends[place], ends[place + 1]
+            column = bytearray((end - start) * width)
+            for byte in range(width):
+                column[byte::width] = raw[at + byte * total + start : at + byte * total + end]
+            found[terms[place]].append(_column(sort, column))
+        at += total * width
+    return {term: Columns(*columns) for term, columns in found.items()}
+
+
+def _column(sort: str, raw: bytes | bytearray) -> array[int]:
     column: array[int] = array(sort)
     column.frombytes(raw)
     return _little(column)
@@ -377,11 +448,21 @@ def _little(column: array[int]) -> array[int]:
     return column
 
 
-_LARGE: Final = 8192
+_LARGE: Final = 32_768
 """Documents of a segment that is not merged any more, and of those that are written first: what is packed together
 must fit into memory."""
 _SMALL: Final = 8
 """Segments that cost a query little, and merging more."""
+
+
+class SegmentFile(NamedTuple):
+    """A file in a segment."""
+
+    corpus: int
+    path: str
+    first: int
+    docs: int
+    minor: int
 
 
 class SegmentWriter:
@@ -389,7 +470,8 @@ class SegmentWriter:
 
     def __init__(self, db: Rows) -> None:
         self._db = db
-        self._files: list[tuple[Any, ...]] = []
+        self._files: list[SegmentFile] = []
+        self._rows: list[tuple[Any, ...]] = []
         self._postings: dict[tuple[int, str], Columns] = {}
         self._segment, self._first = (
             int(number)
@@ -399,19 +481,20 @@ class SegmentWriter:
         )
         self._next = self._first
 
-    def add(self, path: str, terms: FileTerms) -> None:
-        """Write the terms of a file, now or later."""
-        corpus = corpus_of(path)
+    def add(self, path: str, terms: FileTerms, corpus: int | None = None) -> None:
+        """Write the terms of a file, now or later. `corpus`: of what is no file."""
+        corpus = corpus_of(path) if corpus is None else corpus
         lengths = " ".join(map(str, terms.lengths))
-        count = len(terms.places)
+        docs = len(terms.places) - terms.minor
         places = json.dumps(terms.places, separators=(",", ":"))
-        self._files.append((path, corpus, self._segment, self._next, places, count, lengths))
+        self._files.append(SegmentFile(corpus, path, self._next, docs, terms.minor))
+        self._rows.append((corpus, path, self._segment, self._next, docs, terms.minor, places, lengths))
         for term, columns in terms.postings.items():
             into = self._postings.get((corpus, term))
             if into is None:
                 into = self._postings[corpus, term] = empty_columns()
             _extend(into, columns, self._next)
-        self._next += count
+        self._next += len(terms.places)
         if self._next - self._first >= _LARGE:
             self.close()
 
@@ -419,33 +502,56 @@ class SegmentWriter:
         """Write what is not written yet; the next file begins another segment."""
         if not self._files:
             return
-        self._db.many("INSERT INTO term_files VALUES (?, ?, ?, ?, ?, ?, ?)", self._files)
-        _add_to_totals(self._db, [(corpus, docs, lengths) for _, corpus, _, _, _, docs, lengths in self._files], 1)
-        _write_segment(self._db, self._segment, self._first, self._next - self._first, self._postings)
-        self._files, self._postings = [], {}
+        self._db.many("INSERT INTO term_files VALUES (?, ?, ?, ?, ?, ?, ?, ?)", self._rows)
+        _add_to_totals(self._db, [(row[0], row[4], row[7]) for row in self._rows], 1)
+        _write_segment(self._db, self._segment, self._first, self._next - self._first, self._files, self._postings)
+        self._files, self._rows, self._postings = [], [], {}
         self._segment, self._first = self._segment + 1, self._next
 
 
-def _write_segment(db: Rows, segment: int, first: int, docs: int, postings: Mapping[tuple[int, str], Columns]) -> None:
-    db.many("INSERT INTO term_segments VALUES (?, ?, ?)", [(segment, first, docs)])
-    rows = ((segment, *key, pack(postings[key])) for key in sorted(postings))
-    db.many("INSERT INTO term_postings VALUES (?, ?, ?, ?)", rows)
+def _write_segment(
+    db: Rows, segment: int, first: int, docs: int, files: Sequence[SegmentFile],
+    postings: Mapping[tuple[int, str], Columns],
+) -> None:  # fmt: skip
+    listed = zlib.compress(json.dumps(list(zip(*files, strict=True)), ensure_ascii=False).encode(), 1)
+    db.many("INSERT INTO term_segments VALUES (?, ?, ?, ?)", [(segment, first, docs, listed)])
+    db.many("INSERT INTO term_blocks VALUES (?, ?, ?, ?)", ((segment, *row) for row in _blocks(postings)))
 
 
-def add_files(db: Rows, files: Mapping[str, FileTerms]) -> None:
+def _blocks(postings: Mapping[tuple[int, str], Columns]) -> Iterator[tuple[int, str, bytes]]:
+    """(corpus, first term, block) of these terms, in their order."""
+    block: dict[str, Columns] = {}
+    size, of = 0, 0
+    for corpus, term in sorted(postings):
+        columns = postings[corpus, term]
+        if block and (corpus != of or size + len(columns.docs) > _BLOCK):
+            yield of, next(iter(block)), pack(block)
+            block, size = {}, 0
+        of = corpus
+        block[term] = columns
+        size += len(columns.docs)
+    if block:
+        yield of, next(iter(block)), pack(block)
+
+
+def add_files(db: Rows, files: Mapping[str, FileTerms], corpus: int | None = None) -> None:
     """Write the terms of files that have none. Inside one transaction."""
     writer = SegmentWriter(db)
     for path, terms in files.items():
-        writer.add(path, terms)
+        writer.add(path, terms, corpus)
     writer.close()
 
 
-def remove_files(db: Rows, paths: Iterable[str]) -> None:
+def remove_files(db: Rows, paths: Iterable[str], corpora: Sequence[int] = (SOURCE, OTHER)) -> None:
     """Forget the terms of files, whether there are any or not. Inside one transaction."""
     for some in chunks(list(paths)):
-        condition = f"path IN ({placeholders(some)})"
-        _add_to_totals(db, db.rows(f"SELECT corpus, docs, lengths FROM term_files WHERE {condition}", some), -1)
-        db.execute(f"DELETE FROM term_files WHERE {condition}", some)
+        condition = f"corpus IN ({placeholders(corpora)}) AND path IN ({placeholders(some)})"
+        asked = (*corpora, *some)
+        rows = db.rows(f"SELECT corpus, docs, lengths, first, minor FROM term_files WHERE {condition}", asked)
+        _add_to_totals(db, [row[:3] for row in rows], -1)
+        dead = [(first, docs + minor) for _, docs, _, first, minor in rows if docs + minor]
+        db.many("INSERT INTO term_dead VALUES (?, ?)", dead)
+        db.execute(f"DELETE FROM term_files WHERE {condition}", asked)
 
 
 def stored_totals(db: Rows, corpus: int) -> Totals:
@@ -475,52 +581,70 @@ def merge_segments(db: Rows) -> None:
 
     Segments grow as in the logarithmic method (Bentley and Saxe 1980): each document is written anew O(log n) times.
     """
-    sizes = sorted(db.rows("SELECT docs, segment FROM term_segments WHERE docs < ?", (_LARGE,)))
-    alive = dict(db.rows("SELECT segment, SUM(docs) FROM term_files GROUP BY segment"))
+    every = sorted(db.rows("SELECT docs, segment, first FROM term_segments"))
+    dead = db.rows("SELECT first, docs FROM term_dead")
+    alive = {
+        segment: docs - sum(count for start, count in dead if first <= start < first + docs)
+        for docs, segment, first in every
+    }
     chosen, total = 0, 0
-    for place, (docs, _) in enumerate(sizes):
+    small = [(docs, segment) for docs, segment, _ in every if docs < _LARGE]
+    for place, (docs, _) in enumerate(small):
         if place and total >= docs:
             chosen = place + 1
         total += docs
-    merged = {segment for _, segment in sizes[:chosen]} if chosen > _SMALL else set()
-    every = db.rows("SELECT docs, segment FROM term_segments")
-    merged |= {segment for docs, segment in every if alive.get(segment, 0) * 2 < docs}
-    dead = {segment for _, segment in every if not alive.get(segment)}
-    _delete_segments(db, sorted(dead))
-    if merged - dead:
-        _rewrite(db, sorted(merged - dead))
+    merged = {segment for _, segment in small[:chosen]} if chosen > _SMALL else set()
+    merged |= {segment for docs, segment, _ in every if alive[segment] * 2 < docs}
+    empty = {segment for segment, docs in alive.items() if not docs}
+    _delete_segments(db, sorted(empty))
+    if merged - empty:
+        _rewrite(db, sorted(merged - empty))
 
 
 def _rewrite(db: Rows, segments: Sequence[int]) -> None:
     """Make one segment of these, without their dead documents."""
     marks = placeholders(segments)
-    rows = db.rows(f"SELECT path, first, docs FROM term_files WHERE segment IN ({marks}) ORDER BY first", segments)
+    columns = "corpus, path, first, docs, minor"
+    old = f"SELECT {columns} FROM term_files WHERE segment IN ({marks}) AND docs + minor > 0 ORDER BY first"
+    files = [SegmentFile(*row) for row in db.rows(old, segments)]
     new, first = db.rows("SELECT MAX(segment) + 1, MAX(first + docs) FROM term_segments")[0]
-    starts = [row[1] for row in rows]
-    moved = dict(zip(starts, accumulate((row[2] for row in rows), initial=first), strict=False))
+    starts = [one.first for one in files]
+    moved = dict(zip(starts, accumulate((one.docs + one.minor for one in files), initial=first), strict=False))
     postings: dict[tuple[int, str], Columns] = {}
-    old = f"SELECT corpus, term, packed FROM term_postings WHERE segment IN ({marks}) ORDER BY segment"
-    for corpus, term, packed in db.rows(old, segments):
-        into = postings.setdefault((corpus, term), empty_columns())
-        for doc, field, length, positions in postings_of(unpack(packed)):
-            place = bisect_right(starts, doc) - 1
-            if place >= 0 and doc < starts[place] + rows[place][2]:
-                into.docs.append(moved[starts[place]] + doc - starts[place])
-                into.fields.append(field)
-                into.lengths.append(length)
-                into.positions.extend(positions)
+    blocks = f"SELECT corpus, packed FROM term_blocks WHERE segment IN ({marks}) ORDER BY segment, corpus, term"
+    for corpus, packed in db.rows(blocks, segments):
+        for term, some in unpack(packed, Everything()).items():
+            into = postings.setdefault((corpus, term), empty_columns())
+            for doc, field, length, positions in postings_of(some):
+                place = bisect_right(starts, doc) - 1
+                if place >= 0 and doc < starts[place] + files[place].docs + files[place].minor:
+                    into.docs.append(moved[starts[place]] + doc - starts[place])
+                    into.fields.append(field)
+                    into.lengths.append(length)
+                    into.positions.extend(positions)
     # segments were merged before: the documents of an older number may belong to a newer segment
-    postings = {key: _sorted(columns) for key, columns in postings.items() if columns.docs}
+    postings = {key: _sorted(some) for key, some in postings.items() if some.docs}
     _delete_segments(db, segments)
-    _write_segment(db, new, first, sum(row[2] for row in rows), postings)
-    db.many(
-        "UPDATE term_files SET segment = ?, first = ? WHERE path = ?", [(new, moved[row[1]], row[0]) for row in rows]
-    )
+    files = [one._replace(first=moved[one.first]) for one in files]
+    _write_segment(db, new, first, sum(one.docs + one.minor for one in files), files, postings)
+    db.execute(f"UPDATE term_files SET segment = ? WHERE segment IN ({marks})", (new, *segments))
+    sql = "UPDATE term_files SET first = ? WHERE corpus = ? AND path = ?"
+    db.many(sql, [(one.first, one.corpus, one.path) for one in files])
+
+
+class Everything(Container[str]):
+    """Contains every term."""
+
+    def __contains__(self, term: object) -> bool:
+        return True
 
 
 def _delete_segments(db: Rows, segments: Sequence[int]) -> None:
-    db.many("DELETE FROM term_postings WHERE segment = ?", [(segment,) for segment in segments])
-    db.many("DELETE FROM term_segments WHERE segment = ?", [(segment,) for segment in segments])
+    for segment in segments:
+        ((first, docs),) = db.rows("SELECT first, docs FROM term_segments WHERE segment = ?", (segment,))
+        db.execute("DELETE FROM term_dead WHERE first >= ? AND first < ?", (first, first + docs))
+        db.execute("DELETE FROM term_blocks WHERE segment = ?", (segment,))
+        db.execute("DELETE FROM term_segments WHERE segment = ?", (segment,))
 
 
 def _sorted(columns: Columns) -> Columns:
@@ -589,27 +713,43 @@ def _paths_of(docs: Collection[int], files: Sequence[tuple[int, int, str]]) -> d
     return found
 
 
-_ALL: Final = 20
-"""A look-up of a file costs as much as reading so many."""
+class Segments:
+    """The segments in the database, and which of their documents belong to which file."""
+
+    def __init__(self, db: Rows) -> None:
+        rows = db.rows("SELECT segment, files FROM term_segments ORDER BY first")
+        dead = {first for (first,) in db.rows("SELECT first FROM term_dead")}
+        self.numbers = [number for number, _ in rows]
+        listed = (
+            SegmentFile(*one) for _, packed in rows for one in zip(*json.loads(zlib.decompress(packed)), strict=True)
+        )
+        self.files = [one for one in listed if one.docs + one.minor and one.first not in dead]
+        """Those that there are, by their first documents."""
 
 
 class StoredPostings:
-    """The terms of a corpus in the database; only the rows of terms that are asked for are read."""
+    """The terms of a corpus in the database; only the blocks of terms that are asked for are read."""
 
-    def __init__(self, db: Rows, corpus: int = SOURCE) -> None:
+    def __init__(self, db: Rows, corpus: int = SOURCE, segments: Segments | None = None) -> None:
         self._db, self._corpus = db, corpus
         self.totals = stored_totals(db, corpus)
-        self._segments = [row[0] for row in db.rows("SELECT segment FROM term_segments ORDER BY first")]
+        self._segments = segments or Segments(db)
+        self._files = [one for one in self._segments.files if one.corpus == corpus]
+        self._starts = [one.first for one in self._files]
 
     def find(self, terms: Iterable[str]) -> dict[str, Columns]:
         """As `Postings.find`."""
+        wanted = sorted(set(terms))
         found: dict[str, Columns] = {}
-        for some in chunks(sorted(set(terms))):
-            for segment in self._segments:
-                sql = f"""SELECT term, packed FROM term_postings
-                    WHERE segment = ? AND corpus = ? AND term IN ({placeholders(some)})"""
-                for term, packed in self._db.rows(sql, (segment, self._corpus, *some)):
-                    columns = unpack(packed)
+        sql = """SELECT term, packed FROM term_blocks
+            WHERE segment = ? AND corpus = ? AND term <= ? ORDER BY term DESC LIMIT 1"""
+        for segment in self._segments.numbers:
+            blocks: dict[str, tuple[bytes, set[str]]] = {}
+            for term in wanted:
+                for first, packed in self._db.rows(sql, (segment, self._corpus, term)):
+                    blocks.setdefault(first, (packed, set()))[1].add(term)
+            for packed, some in blocks.values():
+                for term, columns in unpack(packed, some).items():
                     if term in found:
                         _extend(found[term], columns, 0)
                     else:
@@ -618,32 +758,37 @@ class StoredPostings:
 
     def paths_of(self, docs: Collection[int]) -> dict[int, str]:
         """As `Postings.paths_of`."""
-        if len(docs) * _ALL > self.totals.files:
-            sql = "SELECT first, docs, path FROM term_files WHERE corpus = ? AND docs > 0 ORDER BY first"
-            return _paths_of(docs, self._db.rows(sql, (self._corpus,)))
-        sql = "SELECT first, docs, path FROM term_files WHERE first <= ? AND docs > 0 ORDER BY first DESC LIMIT 1"
-        found: dict[int, str] = {}
-        first, count, path = 0, 0, ""
-        for doc in sorted(docs):
-            if not first <= doc < first + count:
-                rows = self._db.rows(sql, (doc,))
-                first, count, path = rows[0] if rows else (0, 0, "")
-            if first <= doc < first + count:
-                found[doc] = path
+        return _paths_of(docs, [(one.first, one.docs, one.path) for one in self._files])
+
+    def files_of(self, docs: Iterable[int]) -> dict[int, SegmentFile]:
+        """Document → its file, of the minor ones, too."""
+        found: dict[int, SegmentFile] = {}
+        for doc in docs:
+            place = bisect_right(self._starts, doc) - 1
+            if place >= 0 and doc < self._starts[place] + self._files[place].docs + self._files[place].minor:
+                found[doc] = self._files[place]
         return found
 
     def existing(self, paths: Iterable[str]) -> set[str]:
         """As `Postings.existing`."""
-        found: set[str] = set()
-        for some in chunks(sorted(set(paths))):
-            sql = f"SELECT path FROM term_files WHERE corpus = ? AND docs > 0 AND path IN ({placeholders(some)})"
-            found.update(path for (path,) in self._db.rows(sql, (self._corpus, *some)))
-        return found
+        return {one.path for one in self._files if one.docs}.intersection(paths)
 
     def documents(self, path: str) -> tuple[int, Sequence[int]]:
         """As `Postings.documents`."""
-        rows = self._db.rows("SELECT first, places FROM term_files WHERE path = ?", (path,))
-        return (rows[0][0], json.loads(rows[0][1])) if rows else (0, ())
+        places = self.places([path])
+        return places.get(path, (0, ()))
+
+    def places(self, paths: Collection[str], minor: bool = False) -> dict[str, tuple[int, Sequence[int]]]:
+        """Path → what `documents` gives; `minor`: of the minor ones, too."""
+        found: dict[str, tuple[int, Sequence[int]]] = {}
+        for some in chunks(sorted(paths)):
+            sql = (
+                f"SELECT path, first, places, docs FROM term_files WHERE corpus = ? AND path IN ({placeholders(some)})"
+            )
+            for path, first, places, docs in self._db.rows(sql, (self._corpus, *some)):
+                every = json.loads(places)
+                found[path] = (first, every if minor else every[:docs])
+        return found
 
 
 class MemoryPostings:
@@ -653,8 +798,9 @@ class MemoryPostings:
         self._files = {path: files[path] for path in sorted(files) if files[path].places}
         starts = accumulate((len(one.places) for one in self._files.values()), initial=0)
         self._starts = dict(zip(self._files, starts, strict=False))
+        self._docs = {path: len(one.places) - one.minor for path, one in self._files.items()}
         lengths = tuple(sum(one.lengths[field] for one in self._files.values()) for field in Field)
-        self.totals = Totals(len(self._files), sum(len(one.places) for one in self._files.values()), lengths)
+        self.totals = Totals(len(self._files), sum(self._docs.values()), lengths)
 
     def find(self, terms: Iterable[str]) -> dict[str, Columns]:
         """As `Postings.find`."""
@@ -667,8 +813,7 @@ class MemoryPostings:
 
     def paths_of(self, docs: Collection[int]) -> dict[int, str]:
         """As `Postings.paths_of`."""
-        files = [(self._starts[path], len(one.places), path) for path, one in self._files.items()]
-        return _paths_of(docs, files)
+        return _paths_of(docs, [(self._starts[path], self._docs[path], path) for path in self._files])
 
     def existing(self, paths: Iterable[str]) -> set[str]:
         """As `Postings.existing`."""
@@ -676,4 +821,4 @@ class MemoryPostings:
 
     def documents(self, path: str) -> tuple[int, Sequence[int]]:
         """As `Postings.documents`."""
-        return self._starts[path], self._files[path].places
+        return self._starts[path], self._files[path].places[: self._docs[path]]

@@ -334,7 +334,7 @@ def _lines_with_words(ws: Workspace, words: Sequence[str]) -> Iterator[set[tuple
 def _relative_lengths(ws: Workspace) -> dict[str, float]:
     """Return path → how much longer than the mean it is, 1 and more: a long page has every word."""
     kinds = _searched_kinds(ws)
-    sql = f"SELECT path, SUM(LENGTH(body)) FROM documents WHERE kind IN ({placeholders(kinds)}) GROUP BY path"
+    sql = f"SELECT path, SUM(words) FROM documents WHERE kind IN ({placeholders(kinds)}) GROUP BY path"
     sizes: dict[str, int] = dict(select_rows(ws, sql, tuple(kinds), "graph"))
     mean = max(1, sum(sizes.values()) / max(1, len(sizes)))
     return {path: max(1, 0.5 + 0.5 * size / mean) for path, size in sizes.items()}

@@ -12,8 +12,7 @@ import sqlite3
 import stat
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
-from functools import lru_cache
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -251,20 +250,6 @@ def open_sqlite(path: Path, *, write: bool, busy_ms: int = BUSY_MS) -> SqliteDat
             database.close()
         raise (_translate(error, path) if isinstance(error, sqlite3.Error) else error) from None
     return database
-
-
-@lru_cache(maxsize=64)
-def full_text_terms(words: tuple[str, ...], tokenizer: str) -> dict[str, str]:
-    """Word → the term that a full text with this tokenizer makes of it; words without one are omitted.
-
-    Asked of a full text in memory: nobody else folds exactly as SQLite does. Needs FTS5.
-    """
-    with closing(sqlite3.connect(":memory:")) as db:
-        db.execute(f'CREATE VIRTUAL TABLE said USING fts5(word, tokenize="{tokenizer}")')
-        db.execute("CREATE VIRTUAL TABLE terms USING fts5vocab('said', 'instance')")
-        db.executemany("INSERT INTO said (rowid, word) VALUES (?, ?)", enumerate(words))
-        rows = db.execute("SELECT doc, term FROM terms ORDER BY doc, offset DESC").fetchall()
-    return {words[number]: term for number, term in rows}
 
 
 def _create(path: Path) -> None:

@@ -274,30 +274,40 @@ def steps_taken(db: Database) -> dict[str, int]:
 
 def _has_all_steps(db: Database, schemas: Sequence[Schema]) -> bool:
     have = steps_taken(db)
-    return all(have.get(schema.owner, 0) >= len(schema.steps) for schema in schemas)
+    return all(have.get(schema.owner, 0) >= schema.last for schema in schemas)
 
 
 def _refuse_newer(db: Database, schemas: Sequence[Schema], path: Path) -> None:
     """StoreNewer where the database has a step that this kl does not know."""
     have = steps_taken(db)
     for schema in schemas:
-        if have.get(schema.owner, 0) > len(schema.steps):
-            raise newer_error(path, f"{schema.owner} step {have[schema.owner]}", f"{len(schema.steps)}")
+        if have.get(schema.owner, 0) > schema.last:
+            raise newer_error(path, f"{schema.owner} step {have[schema.owner]}", f"{schema.last}")
+
+
+def _refuse_older(db: Database, schemas: Sequence[Schema], path: Path) -> None:
+    """StoreDamaged where the database has steps that no step of this kl follows: it is derived, and built anew."""
+    have = steps_taken(db)
+    for schema in schemas:
+        if 0 < have.get(schema.owner, 0) <= schema.before:
+            raise damaged_error(path, f"was made by an older kl ({schema.owner} step {have[schema.owner]})")
 
 
 def migrate(db: Database, schemas: Sequence[Schema], path: Path, backup_dir: Path | None) -> int:
     """Take the missing steps, in the order of their owners' names; return how many. The caller holds the store lock.
 
-    With `backup_dir` (made if missing), what has tables already is copied there first. StoreNewer as `_refuse_newer`.
+    With `backup_dir` (made if missing), what has tables already is copied there first. StoreNewer as `_refuse_newer`,
+    StoreDamaged as `_refuse_older`.
     """
     _refuse_newer(db, schemas, path)
+    _refuse_older(db, schemas, path)
     if _has_all_steps(db, schemas):
         return 0
     if backup_dir and steps_taken(db):
         _back_up(db, backup_dir)
     count = 0
     for schema in sorted(schemas, key=lambda s: s.owner):
-        for number, sql in enumerate(schema.steps, 1):
+        for number, sql in enumerate(schema.steps, schema.before + 1):
             count += _take_step(db, schema.owner, number, sql)
     return count
 

@@ -9,6 +9,8 @@ from typing import Any
 from kl_hooks.code.scanner.python import VERSION, scan_python
 from kl_hooks.graph import links
 from kl_hooks.hookspecs import Scanner
+from kl_hooks.index.postings import KNOWLEDGE, OTHER, SOURCE, Everything, StoredPostings, postings_of, unpack
+from kl_hooks.store.database import Database
 from kl_hooks.workspace import Workspace, open_workspace
 from tests.git.repos import make
 
@@ -66,7 +68,22 @@ def graph_of(ws: Workspace) -> dict[str, list[tuple[Any, ...]]]:
         tables = {
             "files": "path, blob, scanner, module, error",
             "symbols": "id, name, path, line, end_line, signature, decorators, doc, content_hash",
-            "documents": "owner, id, kind, path, line, name, parts, title, place, body",
         }
         found = {name: sorted(db.rows(f"SELECT {columns} FROM {name}")) for name, columns in tables.items()}
-        return found | {"links": [tuple(link) for link in links.every(db)]}
+        return found | {"links": [tuple(link) for link in links.every(db)], "terms": terms_of(db)}
+
+
+def terms_of(db: Database) -> list[tuple[Any, ...]]:
+    """Every posting of source: term, path, place of the symbol, field, length and positions."""
+    rows = db.rows("SELECT packed FROM term_blocks WHERE corpus < ?", (KNOWLEDGE,))
+    terms = {term for (packed,) in rows for term in unpack(packed, Everything())}
+    found: list[tuple[Any, ...]] = []
+    for reader in (StoredPostings(db, corpus) for corpus in (SOURCE, OTHER)):
+        for term, columns in reader.find(terms).items():
+            files = reader.files_of(columns.docs)
+            places = reader.places({one.path for one in files.values()}, minor=True)
+            for doc, where, length, positions in postings_of(columns):
+                if doc in files:
+                    first, at = places[files[doc].path]
+                    found.append((term, files[doc].path, at[doc - first], where, length, tuple(positions)))
+    return sorted(found)

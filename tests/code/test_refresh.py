@@ -15,10 +15,10 @@ import pytest
 
 from kl_hooks.code import file_index, name_index
 from kl_hooks.code.plugin import CODE, MENTIONED, USES
-from kl_hooks.code.query.session import refresh_graph
+from kl_hooks.code.query.search import find_all
+from kl_hooks.code.query.session import open_graph, refresh_graph
 from kl_hooks.errors import EnvironmentProblem, StoreBusy
 from kl_hooks.graph import links
-from kl_hooks.index.index import search
 from kl_hooks.store.sqlite import SqliteDatabase
 from kl_hooks.workspace import Workspace
 from tests.code.making import FILES, graph_of, repository, workspace
@@ -68,9 +68,11 @@ def test_a_file_that_vanished_goes_and_links_of_others_stay(ws: Workspace, tmp_p
     assert (scan.files, scan.parsed, scan.removed) == (3, 0, 1)
     assert "src/shop/core.py" not in {row[0] for row in graph_of(ws)["files"]}
     assert incoming(ws, "namespace:shop") == [("src/shop/web.py", 1), ("src/shop/web.py", 2), ("tests/test_core.py", 1)]
-    with ws.store.reading("graph") as db:
-        assert db is not None
-        assert {hit.path for hit in search(db, ["Basket"], 5)} == {"src/shop/web.py", "tests/test_core.py"}
+    with open_graph(ws) as graph:
+        assert {hit.path for hit in find_all(graph, ["Basket"], (), "", 5)[0]} == {
+            "src/shop/web.py",
+            "tests/test_core.py",
+        }
     sh(tmp_path / "repo", "checkout", "-q", ".")
     assert refresh_graph(ws).parsed == 0
     assert len(incoming(ws, "namespace:shop.core")) == 3
@@ -86,7 +88,7 @@ def test_a_file_that_does_not_parse_is_reported_and_loses_its_symbols(ws: Worksp
         assert problem.message and problem.hint
     graph = graph_of(ws)
     assert [row[4] for row in graph["files"] if row[0] == "src/shop/web.py"] == [f"1:15: {problem.message.rstrip('.')}"]
-    assert not [row for table in ("symbols", "documents") for row in graph[table] if "src/shop/web.py" in row]
+    assert not [row for table in ("symbols", "terms") for row in graph[table] if "src/shop/web.py" in row]
     assert len(graph["symbols"]) > 5
 
 
@@ -218,10 +220,9 @@ def test_however_it_was_made_the_graph_equals_one_built_from_nothing(
         fresh = workspace(root, f"state{number}")
         assert refresh_graph(fresh).problems == scan.problems
         assert graph_of(grown) == graph_of(fresh), story
-        with grown.store.reading("graph") as one, fresh.store.reading("graph") as other:
-            assert one is not None and other is not None
+        with open_graph(grown) as one, open_graph(fresh) as other:
             for words in (["f"], ["C", "p"], ["module", "x"]):
-                assert search(one, words, 50) == search(other, words, 50)
+                assert find_all(one, words, (), "", 50) == find_all(other, words, (), "", 50)
 
 
 def test_files_are_those_of_this_worktree(ws: Workspace, tmp_path: Path) -> None:
@@ -298,6 +299,22 @@ def test_a_module_called_like_a_file_that_marks_a_project(tmp_path: Path) -> Non
     ws = repository(tmp_path / "repo", files)
     assert refresh_graph(ws).files == 2
     assert [row[3] for row in graph_of(ws)["files"]] == ["main", "pyproject.toml"]
+
+
+def test_a_graph_that_an_older_kl_wrote_is_built_anew(ws: Workspace, tmp_path: Path) -> None:
+    refresh_graph(ws)
+    fresh = graph_of(ws)
+    with closing(sqlite3.connect(ws.state.graph)) as db:
+        # as it was when the words were in an FTS5 table: other columns, and steps that there are no more
+        db.executescript("""
+            DROP TABLE documents; CREATE TABLE documents (seq INTEGER PRIMARY KEY, owner TEXT, body TEXT);
+            CREATE TABLE index_state (full_text TEXT);
+            DELETE FROM schema_step WHERE room = 'index'; INSERT INTO schema_step VALUES ('index', 4), ('index', 5);
+        """)
+    assert refresh_graph(ws).parsed == 4
+    assert graph_of(ws) == fresh
+    with closing(sqlite3.connect(ws.state.graph)) as db:
+        assert not db.execute("SELECT 1 FROM sqlite_master WHERE name = 'index_state'").fetchall()
 
 
 def test_what_files_state_is_taken_over() -> None:

@@ -18,7 +18,7 @@ from kl_hooks.graph import links
 from kl_hooks.index import index
 from kl_hooks.store.database import Database
 from kl_hooks.workspace import Workspace
-from tests.code.making import graph_of, repository, workspace
+from tests.code.making import graph_of, repository, terms_of, workspace
 from tests.code.test_refresh import CONTENTS, PATHS
 from tests.git.repos import commit, sh, write
 
@@ -28,9 +28,8 @@ def reported(db: Database) -> dict[str, Any]:
     columns = "id, name, path, line, end_line, signature, decorators, doc, content_hash"
     found = {name: sorted(db.rows(sql)) for name, sql in {
         "symbols": f"SELECT {columns} FROM symbols", "files": "SELECT path, blob, scanner, module, error FROM files",
-        "documents": "SELECT owner, id, kind, path, line, name, parts, title, place, body FROM documents",
     }.items()}  # fmt: skip
-    return {**found, "links": links.every(db)}
+    return {**found, "links": links.every(db), "terms": terms_of(db)}
 
 
 def worktree_graph(ws: Workspace) -> dict[str, Any]:

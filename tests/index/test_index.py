@@ -1,4 +1,4 @@
-"""The index: names before signatures before bodies, any text a valid query, with and without full text."""
+"""The index: names before signatures before bodies, any text a valid query."""
 
 from __future__ import annotations
 
@@ -9,44 +9,29 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kl_hooks.index.index import Document, Hit, remove, replace, replace_many, search, search_names
+from kl_hooks.index.index import Document, Hit, remove, replace, replace_many, search
 from kl_hooks.index.plugin import kl_schema
-from kl_hooks.store.database import Database
 from kl_hooks.store.sqlite import SqliteDatabase, open_sqlite
 from kl_hooks.store.store import migrate
 
 
-class WithoutFullText:
-    """A Database like one that has no FTS5: the same rows behind another dialect."""
-
-    def __init__(self, inner: SqliteDatabase) -> None:
-        self.dialect, self.read_only = "plain", inner.read_only
-        self.rows, self.row, self.execute, self.many = inner.rows, inner.row, inner.execute, inner.many
-        self.transaction, self.close = inner.transaction, inner.close
-
-
 @pytest.fixture
-def sqlite(tmp_path: Path) -> Iterator[SqliteDatabase]:
+def db(tmp_path: Path) -> Iterator[SqliteDatabase]:
     database = open_sqlite(tmp_path / "graph.db", write=True)
     migrate(database, [kl_schema()], tmp_path / "graph.db", None)
     yield database
     database.close()
 
 
-@pytest.fixture(params=["full text", "plain"])
-def db(sqlite: SqliteDatabase, request: pytest.FixtureRequest) -> Database:
-    return sqlite if request.param == "full text" else WithoutFullText(sqlite)
-
-
 def function(name: str, title: str = "", body: str = "", path: str = "src/m.py") -> Document:
     return Document(f"function:m.{name}", "function", path, 1, title or f"def {name}()", body)
 
 
-def found(db: Database, *words: str, limit: int = 10, kinds: tuple[str, ...] = ()) -> list[str]:
+def found(db: SqliteDatabase, *words: str, limit: int = 10, kinds: tuple[str, ...] = ()) -> list[str]:
     return [hit.id.removeprefix("function:m.") for hit in search(db, words, limit, kinds)]
 
 
-def test_a_name_beats_a_signature_beats_a_body(db: Database) -> None:
+def test_a_name_beats_a_signature_beats_a_body(db: SqliteDatabase) -> None:
     replace(db, "m.py", [
         function("one", body="it may feed others"), function("two", title="def two(feed)"),
         function("feed_all"), function("feed"), function("nothing"),
@@ -55,7 +40,7 @@ def test_a_name_beats_a_signature_beats_a_body(db: Database) -> None:
 
 
 @pytest.mark.parametrize("query", ["parseHeader", "parse_header", "ParseHeader", "parse header", "PARSE", "header"])
-def test_every_spelling_of_a_name_finds_it(db: Database, query: str) -> None:
+def test_every_spelling_of_a_name_finds_it(db: SqliteDatabase, query: str) -> None:
     replace(db, "m.py", [function("parseHeader"), function("other")])
     replace(db, "n.py", [function("parse_header", path="src/n.py")])
     assert set(found(db, query)) == {"parseHeader", "parse_header"}
@@ -66,64 +51,37 @@ def test_every_spelling_of_a_name_finds_it(db: Database, query: str) -> None:
     [("wrappers", "wrapper"), ("wrapper", "Wrappers"), ("baskets", "Basket"), ("BASKETS", "basket"),
      ("classes", "class_of"), ("caching", "cache"), ("entries", "last_entry"), ("parsed", "parse_all")],
 )  # fmt: skip
-def test_inflections_and_cases_are_folded(db: Database, query: str, name: str) -> None:
+def test_inflections_and_cases_are_folded(db: SqliteDatabase, query: str, name: str) -> None:
     replace(db, "m.py", [function(name), function("other", path="src/n.py")])
     assert found(db, query) == [name]
 
 
-def test_a_name_is_found_in_every_style_and_inflection_and_nothing_that_only_has_its_parts(
-    sqlite: SqliteDatabase,
-) -> None:
-    names = ("CartLine", "cart_line", "cartline", "CartLines", "CartLineItem", "cart", "Basket")
-    replace(sqlite, "m.py", [function(name) for name in names])
-    for query in ("CartLine", "cart_lines", "cartLine"):
-        assert {hit.id.rpartition(".")[2] for hit in search_names(sqlite, [query], 9)} == set(names[:4])
-    assert [hit.id for hit in search_names(sqlite, ["the", "baskets"], 9)] == ["function:m.Basket"]
-    assert search_names(sqlite, ["bask", "!"], 9) == []
-
-
-def test_a_full_text_of_an_older_kl_is_made_again_at_the_first_write(sqlite: SqliteDatabase) -> None:
-    replace(sqlite, "m.py", [function("wrapper")])
-    for statement in (
-        "DROP TABLE documents_words", "DROP TABLE documents_text",
-        "CREATE VIRTUAL TABLE documents_text USING fts5(name, parts, title, place, body, content='documents',"
-        " content_rowid='seq', tokenize=\"unicode61 tokenchars '_'\")",
-        "CREATE VIRTUAL TABLE documents_words USING fts5vocab('documents_text', 'row')",
-        "UPDATE index_state SET full_text = 'stale'",
-    ):  # fmt: skip
-        sqlite.execute(statement)
-    assert found(sqlite, "wrappers") == ["wrapper"]  # reported by the search without full text
-    replace(sqlite, "n.py", [function("other", path="n.py")])
-    assert sqlite.rows("SELECT full_text FROM index_state") == [("ready",)]
-    assert found(sqlite, "wrappers") == ["wrapper"]
-
-
-def test_the_path_and_the_class_are_words_too(db: Database) -> None:
+def test_the_path_and_the_class_are_words_too(db: SqliteDatabase) -> None:
     replace(db, "a", [Document("method:shop.Basket.add", "method", "src/shop/basket_lines.py", 3, "def add(self)")])
     for query in ("Basket", "shop", "lines", "basket_lines.py"):
         assert [hit.id for hit in search(db, [query], 5)] == ["method:shop.Basket.add"]
 
 
-def test_equal_hits_are_ordered_by_id_and_the_limit_is_of_rows(db: Database) -> None:
+def test_equal_hits_are_ordered_by_id_and_the_limit_is_of_rows(db: SqliteDatabase) -> None:
     replace(db, "m.py", [function(name, title="def same()", body="word") for name in ("c", "a", "b", "d")])
     assert found(db, "word") == ["a", "b", "c", "d"]
     assert found(db, "word", limit=2) == ["a", "b"]
     assert found(db, "word", limit=0) == []
 
 
-def test_kinds_leave_only_their_own(db: Database) -> None:
+def test_kinds_leave_only_their_own(db: SqliteDatabase) -> None:
     replace(db, "m.py", [function("feed"), Document("type:m.Feed", "type", "m.py", 4, "class Feed")])
     assert [hit.kind for hit in search(db, ["feed"], 5, ["type"])] == ["type"]
     assert len(search(db, ["feed"], 5, ["type", "function"])) == 2
 
 
-def test_a_hit_states_what_and_where(db: Database) -> None:
+def test_a_hit_states_what_and_where(db: SqliteDatabase) -> None:
     replace(db, "m.py", [Document("type:m.Feed", "type", "src/m.py", 7, "class Feed(Base)", "Says.")])
     (hit,) = search(db, ["feed"], 5)
     assert hit == Hit("type:m.Feed", "type", "src/m.py", 7, "class Feed(Base)", hit.rank)
 
 
-def test_replacing_takes_the_old_words_out(db: Database) -> None:
+def test_replacing_takes_the_old_words_out(db: SqliteDatabase) -> None:
     replace(db, "m.py", [function("old", body="gone")])
     replace(db, "n.py", [function("stays", path="n.py")])
     replace(db, "m.py", [function("new")])
@@ -133,30 +91,19 @@ def test_replacing_takes_the_old_words_out(db: Database) -> None:
     assert found(db, "new", "stays") == ["stays"]
 
 
-def test_what_a_sqlite_without_fts5_wrote_is_found_by_one_that_has_it(sqlite: SqliteDatabase) -> None:
-    replace(sqlite, "m.py", [function("first")])
-    plain = WithoutFullText(sqlite)
-    replace(plain, "m.py", [function("second")])
-    assert found(sqlite, "first") == []
-    assert found(sqlite, "second") == found(plain, "second") == ["second"]
-    replace(sqlite, "n.py", [function("third")])
-    assert found(sqlite, "second", "third") == ["second", "third"]
-    assert sqlite.rows("SELECT full_text FROM index_state") == [("ready",)]
-
-
-def test_many_words_ask_only_for_the_rarest(sqlite: SqliteDatabase) -> None:
-    replace(sqlite, "m.py", [function(f"f{n}", body="common") for n in range(50)])
-    replace(sqlite, "n.py", [function("needle", path="n.py")])
+def test_many_words_ask_only_for_the_rarest(db: SqliteDatabase) -> None:
+    replace(db, "m.py", [function(f"f{n}", body="common") for n in range(50)])
+    replace(db, "n.py", [function("needle", path="n.py")])
     words = [*(f"absent{n}" for n in range(10)), "common", *(f"f{n}" for n in range(15)), "needle"]
-    assert "needle" in found(sqlite, *words, limit=100)
-    assert len(found(sqlite, *words, limit=100)) < 50
+    assert "needle" in found(db, *words, limit=100)
+    assert len(found(db, *words, limit=100)) < 50
 
 
-def test_a_word_that_is_nearly_everywhere_is_asked_for_only_when_alone(sqlite: SqliteDatabase) -> None:
-    replace(sqlite, "m.py", [function(f"f{n}", body="common") for n in range(1100)])
-    replace(sqlite, "n.py", [function("needle", body="common", path="n.py")])
-    assert found(sqlite, "common", "needle", limit=2000) == ["needle"]
-    assert len(found(sqlite, "common", limit=2000)) == 1101
+def test_a_word_that_is_nearly_everywhere_is_asked_for_only_when_alone(db: SqliteDatabase) -> None:
+    replace(db, "m.py", [function(f"f{n}", body="common") for n in range(1100)])
+    replace(db, "n.py", [function("needle", body="common", path="n.py")])
+    assert found(db, "common", "needle", limit=2000) == ["needle"]
+    assert len(found(db, "common", limit=2000)) == 1101
 
 
 NAUGHTY = [
@@ -170,7 +117,7 @@ NAUGHTY = [
 
 
 @pytest.mark.parametrize("text", NAUGHTY, ids=range(len(NAUGHTY)))
-def test_naughty_strings_are_words_or_nothing(db: Database, text: str) -> None:
+def test_naughty_strings_are_words_or_nothing(db: SqliteDatabase, text: str) -> None:
     replace(db, "m.py", [function("feed", body="NEAR or not 日本語 é")])
     for query in ([text], [text, "feed"], ["feed", text], [f'feed" {text}']):
         for hit in search(db, query, 5):
@@ -180,7 +127,7 @@ def test_naughty_strings_are_words_or_nothing(db: Database, text: str) -> None:
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.text() | st.text('"*^():{}-+\\_% ANDORT\0'), max_size=6))
-def test_any_text_is_a_valid_query(db: Database, words: list[str]) -> None:
+def test_any_text_is_a_valid_query(db: SqliteDatabase, words: list[str]) -> None:
     if not found(db, "feed"):
         replace(db, "m.py", [function("feed"), function("a_not_b")])
     assert {hit.id for hit in search(db, words, 5)} <= {"function:m.feed", "function:m.a_not_b"}
@@ -192,18 +139,17 @@ STEPS = st.lists(st.dictionaries(st.sampled_from(["a.py", "b.py", "c.py"]), st.l
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(STEPS)
-def test_a_grown_index_answers_as_one_built_at_once(sqlite: SqliteDatabase, steps: list[dict[str, list[str]]]) -> None:
+def test_a_grown_index_answers_as_one_built_at_once(db: SqliteDatabase, steps: list[dict[str, list[str]]]) -> None:
     def documents(path: str, bodies: list[str]) -> list[Document]:
         return [function(f"{path[0]}{n}", body=body, path=path) for n, body in enumerate(bodies)]
 
-    replace_many(sqlite, dict.fromkeys(["a.py", "b.py", "c.py"], ()))
+    replace_many(db, dict.fromkeys(["a.py", "b.py", "c.py"], ()))
     last: dict[str, list[str]] = {}
     for step in steps:
-        replace_many(sqlite, {path: documents(path, bodies) for path, bodies in step.items()})
+        replace_many(db, {path: documents(path, bodies) for path, bodies in step.items()})
         last |= step
     words = ["alpha", "beta", "gamma", "a0"]
-    grown = [search(sqlite, [word], 20) for word in words]
-    replace_many(sqlite, dict.fromkeys(["a.py", "b.py", "c.py"], ()))
-    replace_many(sqlite, {path: documents(path, bodies) for path, bodies in sorted(last.items())})
-    assert grown == [search(sqlite, [word], 20) for word in words]
-    sqlite.execute("INSERT INTO documents_text (documents_text) VALUES ('integrity-check')")
+    grown = [search(db, [word], 20) for word in words]
+    replace_many(db, dict.fromkeys(["a.py", "b.py", "c.py"], ()))
+    replace_many(db, {path: documents(path, bodies) for path, bodies in sorted(last.items())})
+    assert grown == [search(db, [word], 20) for word in words]

@@ -20,7 +20,9 @@ from kl_hooks.index.postings import (
     SOURCE,
     MemoryPostings,
     Postings,
+    SegmentFile,
     StoredPostings,
+    SymbolText,
     add_files,
     corpus_of,
     file_terms,
@@ -134,7 +136,9 @@ def test_packed_postings_are_the_same_again(rows: list[tuple[int, int]]) -> None
         columns.fields.append(postings.POSITIONED << postings.FIELD_SHIFT | count)
         columns.lengths.append(count)
         columns.positions.extend(range(count))
-    assert unpack(pack(columns)) == columns
+    block = {"cart": columns, "größe": columns, "session": postings.empty_columns()}
+    assert unpack(pack(block), block) == block
+    assert unpack(pack(block), {"größe", "none"}) == {"größe": columns}
 
 
 def test_a_file_survives_the_way_to_another_process() -> None:
@@ -142,18 +146,15 @@ def test_a_file_survives_the_way_to_another_process() -> None:
     assert postings.FileTerms(*marshal.loads(marshal.dumps(tuple(made)))) == made
 
 
-def test_files_are_found_one_by_one_as_they_are_all_together(
-    db: SqliteDatabase, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    chance = random.Random(4)
+def test_a_minor_document_changes_no_ranking_and_is_found(db: SqliteDatabase) -> None:
+    minor = [SymbolText(1, "cart_key", "Cart", "( cart_key str")]
     with db.transaction():
-        add_files(db, {f"{n}.py": file_terms(f"{n}.py", texts(chance)) for n in range(30)})
-        remove_files(db, [f"{n}.py" for n in range(0, 30, 3)])
+        add_files(db, {"a.py": file_terms("a.py", [[0, "", "", "cart"]], minor), "b.py": file_terms("b.py", [])})
     reader = StoredPostings(db)
-    together = reader.paths_of(range(200))
-    monkeypatch.setattr(postings, "_ALL", 0)
-    assert reader.paths_of(range(200)) == together
-    assert len(set(together.values())) == 20
+    assert reader.totals == MemoryPostings({"a.py": file_terms("a.py", [[0, "", "", "cart"]])}).totals
+    assert reader.paths_of(reader.find(["cart"])["cart"].docs) == {0: "a.py"}
+    assert reader.files_of([0, 1, 2]) == dict.fromkeys([0, 1], SegmentFile(SOURCE, "a.py", 0, 1, 1))
+    assert (reader.documents("a.py"), reader.places(["a.py"], minor=True)) == ((0, [0]), {"a.py": (0, [0, 1])})
 
 
 def test_nothing_stored_is_nothing_found(db: SqliteDatabase) -> None:

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kl_hooks.index.index import MOST, parts_only, query_words, split, split_all, split_words
+from kl_hooks.index.index import MOST, query_words, split_all
+from kl_hooks.index.postings import search_terms, split
 
 
 @pytest.mark.parametrize(
@@ -30,7 +31,6 @@ def test_split(identifier: str, parts: list[str]) -> None:
 
 def test_a_text_keeps_its_words_beside_their_parts() -> None:
     assert split_all("def feedBytes(self, x)") == "def feedBytes feed bytes self x"
-    assert parts_only("kl_hooks/code/scanFile.py") == "kl hooks code scan file py"
 
 
 def test_a_query_is_its_words_then_their_parts_each_once() -> None:
@@ -45,6 +45,6 @@ def test_no_sign_reaches_a_query(words: list[str]) -> None:
         assert word and all(letter == "_" or letter.isalnum() for letter in word)
 
 
-@given(st.lists(st.from_regex(r"[A-Za-z_][A-Za-z0-9_]{0,9}|[^\W\d]\w{0,9}", fullmatch=True)))
-def test_identifiers_are_split_as_any_text_is(words: list[str]) -> None:
-    assert split_words(" ".join(words)) == split_all(" ".join(words))
+def test_a_query_is_the_terms_of_its_words_whatever_their_length() -> None:
+    assert search_terms(["Parser.feed_data", "feeds", "C 4"]) == ["parser", "feed", "data", "feed_data", "c", "4"]
+    assert search_terms(['"', "__", "", "x" * 1000]) == []

@@ -43,6 +43,18 @@ def symbols_by_id(db: Rows, ids: Iterable[str]) -> dict[str, Symbol]:
     return found
 
 
+def symbols_by_place(db: Rows, paths: Iterable[str]) -> dict[str, list[Symbol]]:
+    """Path → the symbols of the file in the order of their places, by which postings call them; without its tests."""
+    found: dict[str, list[Symbol]] = {}
+    for some in chunks(sorted(paths)):
+        # rowid: the order in which a file's symbols were written
+        sql = f"""SELECT {_COLUMNS} FROM symbols
+            WHERE path IN ({placeholders(some)}) AND id NOT LIKE 'test:%' ORDER BY rowid"""
+        for row in db.rows(sql, some):
+            found.setdefault(row[1], []).append(Symbol._make((*row[:-1], ())))
+    return found
+
+
 def symbols_in_file(db: Rows, path: str) -> list[Symbol]:
     """What a file defines, the outer before the inner; without its tests, which are functions of it too."""
     found = [symbol for symbol in select_symbols(db, "path = ?", (path,)) if not symbol.id.startswith("test:")]

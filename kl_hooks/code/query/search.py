@@ -8,11 +8,13 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Final
 
-from kl_hooks.code.query.lookup import reexported_symbol, select_symbols, symbols_by_id
+from kl_hooks.code.query.lookup import reexported_symbol, select_symbols, symbols_by_place
 from kl_hooks.code.query.session import SYMBOL_KINDS
 from kl_hooks.index import index
 from kl_hooks.index.index import Hit
+from kl_hooks.index.postings import OTHER, SOURCE, Segments, StoredPostings, split, word_parts
 from kl_hooks.model.symbol import RECORD_ID, split_id
+from kl_hooks.store.database import chunks, placeholders
 
 if TYPE_CHECKING:
     from kl_hooks.code.query.session import Graph
@@ -63,9 +65,11 @@ def find_all(
     if len(found) <= limit:
         # what was found by name may come again among these; one more shows whether there are more
         spare = BY_WORDS if file else limit + len(found) + 1
-        indexed = [kind for kind in wanted if kind not in ("test", "file") and (kinds or kind in SYMBOL_KINDS)]
-        hits = index.search(graph.db, words, spare, indexed) if indexed else []
-        found += [_hit(hit) for hit in hits if (hit.id, hit.path) not in seen and path_matches(hit.path, file)]
+        symbols = [kind for kind in wanted if kind in SYMBOL_KINDS]
+        by_words = _symbols_by_words(graph, words, symbols, file, spare) if symbols else []
+        rest = [kind for kind in kinds if kind in graph.kinds]
+        by_words += map(_hit, index.search(graph.db, words, spare, rest) if rest else ())
+        found += [one for one in by_words if (one.id, one.path) not in seen and path_matches(one.path, file)]
     return found[:limit], len(found) > limit
 
 
@@ -115,12 +119,66 @@ def _symbols_by_name(
 
 def _inflected(graph: Graph, words: Sequence[str], kinds: Sequence[str]) -> list[Symbol]:
     """The symbols whose name is a word in another style or inflection."""
-    indexed = [kind for kind in kinds if kind in SYMBOL_KINDS]
-    hits = (
-        index.search_names(graph.db, [word for word in words if "." not in word], BY_WORDS, indexed) if indexed else []
-    )
-    known = symbols_by_id(graph.db, [hit.id for hit in hits])
-    return [known[hit.id] for hit in hits if hit.id in known]
+    names: set[str] = set()
+    for word in re.findall(r"\w+", " ".join(word for word in words if "." not in word))[: index.MOST]:
+        parts = split(word)
+        if parts:
+            # what inflections have in common begins the name; that of several parts may follow underscores
+            like = re.sub(r"([\\%_])", r"\\\1", index.stem(parts[0])[:_BEGINNING]) + "%"
+            sql = "SELECT DISTINCT name FROM symbols WHERE name LIKE ? ESCAPE '\\' OR name LIKE ? ESCAPE '\\'"
+            rows = graph.db.rows(sql, (like, f"\\_%{like}" if len(parts) > 1 else like))
+            names.update(name for (name,) in rows if _same_name(name, word))
+    found = [
+        symbol
+        for some in chunks(sorted(names))
+        for symbol in select_symbols(graph.db, f"name IN ({placeholders(some)})", some)
+    ]
+    return [
+        symbol for symbol in found if split_id(symbol.id)[0] in kinds and symbol.id.partition(":")[0] in SYMBOL_KINDS
+    ]
+
+
+_BEGINNING: Final = 3
+"""Letters that no inflection changes."""
+
+
+def _same_name(name: str, word: str) -> bool:
+    """True if two names differ in case, style and inflection only: `CartLine`, `cart_lines`, `cartline`."""
+    one, other = ("".join(split(text)) for text in (name, word))
+    return word_parts(one) == word_parts(other) or _stems(name) == _stems(word)
+
+
+def _stems(name: str) -> list[tuple[str, ...]]:
+    return [word_parts(part) for part in split(name)]
+
+
+def _symbols_by_words(graph: Graph, words: Sequence[str], kinds: Sequence[str], file: str, limit: int) -> list[Found]:
+    """At most `limit` symbols of these kinds whose name, code or docstring has the words, best first."""
+    segments = Segments(graph.db)
+    corpora = [StoredPostings(graph.db, corpus, segments) for corpus in (SOURCE, OTHER)]
+    fits = index.score(corpora, words)
+    # no document is in both
+    every = {doc: fit for some in fits for doc, fit in some.items()}
+    files = {doc: one for corpus, some in zip(corpora, fits, strict=True) for doc, one in corpus.files_of(some).items()}
+    if file:
+        every = {doc: fit for doc, fit in every.items() if path_matches(files[doc].path, file)}
+    found: list[Found] = []
+    for docs in index.best_first(every, 2 * limit):
+        paths = {files[doc].path for doc in docs}
+        places = {path: one for corpus in corpora for path, one in corpus.places(paths, minor=True).items()}
+        rows = symbols_by_place(graph.db, paths)
+        hits = []
+        for doc in docs:
+            path = files[doc].path
+            first, at = places[path]
+            place, symbols = at[doc - first], rows.get(path, ())
+            if place < len(symbols) and split_id(symbols[place].id)[0] in kinds:
+                hits.append((every[doc], symbols[place]))
+        hits.sort(key=lambda one: (-one[0], one[1].id, one[1].path))
+        found += [Found(one.id, one.path, one.line, one.signature, "words") for _, one in hits]
+        if len(found) >= limit:
+            break
+    return found[:limit]
 
 
 def _symbols_starting_with(graph: Graph, word: str) -> Iterator[Symbol]:

@@ -3,7 +3,7 @@
 Facts are plain JSON:
     {"error": "" or "line:column: reason",
      "symbols": [[id, line, end_line, signature, doc, content_hash], …],
-     "words": [the identifiers in the code of each symbol, one text per symbol],
+     "words": [the identifiers in the code of each symbol that "text" has nothing of, one text per symbol],
      "imports": [[module, name, level, line, how, statement], …],
      "decorators": {position of a symbol: [its decorators as written, one line each]},
      "uses", "outline": what the file uses, and what others need to know of it; see `scanner.references`,
@@ -106,7 +106,7 @@ def no_progress(made: Iterator[Any], number: int) -> Iterator[Any]:
     return made
 
 
-VERSION: Final = f"{parser.PARSER_VERSION}+5"
+VERSION: Final = f"{parser.PARSER_VERSION}+6"
 """Part of the key of remembered facts, as `parse.VERSION`: raised when this file would give other facts, or their
 links would differ."""
 PARTS: Final = 200

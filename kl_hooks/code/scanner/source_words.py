@@ -14,6 +14,8 @@ from itertools import accumulate
 from keyword import iskeyword
 from typing import TYPE_CHECKING, Any, Final
 
+from kl_hooks.code.scanner.symbols import SOURCE_KINDS
+
 if TYPE_CHECKING:
     from kl_hooks.code.scanner.visitor import Frame
 
@@ -46,7 +48,7 @@ def source_words(frames: Sequence[Frame], lines: Sequence[bytes], places: Mappin
     words: dict[int, list[str]] = {}
     events: list[tuple[int, int, int, str]] = []
     for frame in frames:
-        if frame.kind not in ("module", "class", "function") or not frame.ids:
+        if frame.kind not in SOURCE_KINDS or not frame.ids:
             continue
         place = places[frame.ids[0]]
         owners.setdefault(place, _names(frame))

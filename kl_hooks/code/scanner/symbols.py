@@ -102,8 +102,13 @@ Row = list[Any]
 """[id, line, end_line, signature, doc, content_hash], plain JSON."""
 
 
+SOURCE_KINDS: Final = ("module", "class", "function")
+"""Frames that have source of their own: its words are those of the symbol."""
+
+
 def symbol_rows(frames: Sequence[Frame], lines: Sequence[bytes], module: str) -> tuple[list[Row], list[str]]:
-    """The symbols of a file, the module first, then in the order of their lines; and for each the words of its code.
+    """The symbols of a file, the module first, then in the order of their lines; and for each the words of its code,
+    where these are not the words of its source (`source_words`): of fields and aliases.
 
     Definitions of one Id (overloads, a property and its setter, `if`/`else`) are one row: place and signature of the
     first that is no `@overload`, the docstring of the first that has one, a hash over all of them.
@@ -125,7 +130,9 @@ def symbol_rows(frames: Sequence[Frame], lines: Sequence[bytes], module: str) ->
             texts = dict.fromkeys(text for f in same for text in f.text)
         line, end_line = _place(chosen, lines)
         row = [name, line, end_line, _signature(chosen, lines, module), doc, combined_digest([f.own for f in same])]
-        rows.append((row, " ".join(sorted(filter(str.isidentifier, texts)))))  # no mark of a text is an identifier
+        # no mark of a text is an identifier
+        words = "" if chosen.kind in SOURCE_KINDS else " ".join(sorted(filter(str.isidentifier, texts)))
+        rows.append((row, words))
     rows.sort(key=lambda pair: (not pair[0][0].startswith("namespace:"), pair[0][1]))  # the outer before the inner
     return [row for row, _ in rows], [words for _, words in rows]
 

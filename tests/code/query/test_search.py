@@ -48,6 +48,38 @@ def test_words_come_after_names_and_nothing_twice(shop: Graph) -> None:
     assert "type:shop.core.Line" not in printed
 
 
+def test_words_of_code_docstrings_comments_and_fields_are_found(graph_of: Ask) -> None:
+    source = '''\
+class Cart:
+    tax_rate: int = 3
+
+    def sum_up(self):
+        """Total of it.
+
+        Ends at midnight.
+        """
+        # a crooked remark
+        return self.tax_rate
+
+    def other(self): return 'plain text'
+
+RoundedRates = 4
+'''
+    tests = "def check_m():\n    '''Midnight.'''\n"
+    graph = graph_of({"src/m.py": source, "tests/test_m.py": tests})
+
+    def by_words(*words: str, kinds: tuple[str, ...] = (), file: str = "") -> list[str]:
+        return ids(find_all(graph, words, kinds, file, 50), "words")
+
+    assert set(by_words("midnight")) == {"function:tests.test_m.check_m", "method:m.Cart.sum_up"}
+    assert by_words("midnight", file="src") == by_words("crooked") == ["method:m.Cart.sum_up"]
+    assert by_words("plain") == ["method:m.Cart.other"]
+    assert set(by_words("rates", kinds=("field",))) == {"field:m.RoundedRates", "field:m.Cart.tax_rate"}
+    assert set(by_words("rate")) >= {"field:m.RoundedRates", "field:m.Cart.tax_rate", "method:m.Cart.sum_up"}
+    assert by_words("sums", "up")[0] == "method:m.Cart.sum_up"
+    assert by_words("nowhere", "!") == []
+
+
 def test_kinds_and_files(shop: Graph) -> None:
     assert search(shop, "test_t", kinds=("test",)) == ["test:tests/test_core.py::TestBasket::test_total"]
     assert search(shop, "core", kinds=("file",)) == ["file:src/shop/core.py", "file:tests/test_core.py"]
