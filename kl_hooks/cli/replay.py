@@ -9,9 +9,9 @@ from typing import Any
 from kl_hooks.cli.output import echo, echo_json, progress, warn, workspace
 from kl_hooks.context.replay import (
     BUDGETS,
+    KL,
     METHODS,
     PLACES,
-    RECIPE,
     Replay,
     Replayed,
     difference,
@@ -25,6 +25,24 @@ from kl_hooks.model.text import one_line, safe_text
 
 _AGAINST = ("BM25 symbol", "RRF")
 _LOSSES = 20
+_ENOUGH = 30
+"""Tasks from which on an interval means something."""
+_TITLES = {
+    "all": "All tasks", "a changed symbol is named": "The message names a symbol that was changed",
+    "none is named": "The message names none",
+}  # fmt: skip
+_ROWS = {
+    "grep": "grep", "BM25 file": "BM25 of files", "BM25 symbol": "BM25 of symbols", "history": "past commits",
+    "RRF": "three fused", KL: "kl context",
+}  # fmt: skip
+"""Method → what its row is called."""
+_LEGEND = (
+    "  grep             files that hold most of the message's words, rare ones counting more",
+    "  BM25 of files    a plain full-text search over files; of symbols: over functions, methods and classes",
+    "  past commits     files of older commits with such messages",
+    "  three fused      the three rows before it by reciprocal rank",
+    "  kl context       kl's ranking and its packages; packages of the other rows have eight signatures a file",
+)
 
 
 def replay_history(repos: Sequence[Path], last: int, tasks: int, seed: int, as_json: bool) -> None:
@@ -63,30 +81,49 @@ def _groups(done: list[Replayed]) -> list[tuple[str, list[Replayed]]]:
 
 
 def _print(done: list[Replayed], seed: int) -> None:
+    if not done:
+        return
+    echo("Each task is the message of a past commit, without paths, file names and IDs. To be found is what the commit")
+    echo("changed: files of source, and functions, methods and classes. Only the content of its parent is searched.\n")
     for title, some in _groups(done):
-        echo(f"{title}: {len(some)} tasks")
-        if not some:
-            continue
-        budgets = "".join(f"  file@{b // 1000}k  sym@{b // 1000}k" for b in BUDGETS)
-        echo(f"  {'':12}" + "".join(f"{f'R@{place}':>7}" for place in PLACES) + f"    MRR sym@10{budgets}")
-        for method in METHODS:
-            found = mean(some, method)
-            numbers = "".join(f"{found.recall[place]:7.3f}" for place in PLACES)
-            texts = "".join(f"{files:9.3f}{symbols:8.3f}" for files, symbols in found.delivered.values())
-            echo(f"  {method:12}{numbers}{found.reciprocal:7.3f}{found.symbols:7.3f}{texts}")
-        echo()
-    for other in _AGAINST:
-        for place in PLACES:
-            gain, low, high = difference(done, other, place, seed)
-            echo(f"{RECIPE} - {other}, R@{place}: {gain:+.3f} [{low:+.3f}, {high:+.3f}]")
+        if some:
+            _print_table(title, some)
+    for line in _LEGEND:
+        echo(line)
+    echo()
+    if len(done) < _ENOUGH:
+        echo(f"Fewer than {_ENOUGH} tasks: differences between the rows may be chance. More: --tasks, --repo.")
+    else:
+        _print_differences(done, seed)
     lost = losses(done)
     echo()
-    echo(f"not all files among the first ten: {len(lost)} of {len(done)} tasks")
+    echo(f"A changed file is not among the first ten of kl context in {len(lost)} of {len(done)} tasks")
     for one in lost[:_LOSSES]:
         missing = ", ".join(sorted(one.missing))
         echo(f"  {one.repository} {one.task.sha[:10]} {one_line(one.task.text, 60)}: {safe_text(missing)}")
     if len(lost) > _LOSSES:
         echo(f"  … and {len(lost) - _LOSSES} more: --format json")
+
+
+def _print_table(title: str, some: list[Replayed]) -> None:
+    echo(f"{_TITLES[title]}: {len(some)} {'task' if len(some) == 1 else 'tasks'}")
+    budgets = "".join(f"{f'{budget:,} tokens':>16}" for budget in BUDGETS)
+    echo(f"  {'percent found':16}{'files among the first':^24}{'symbols':>9}  files and symbols in a package of")
+    echo(f"  {'':16}" + "".join(f"{place:8}" for place in PLACES) + f"{'first 10':>9}{budgets}")
+    for method in METHODS:
+        found = mean(some, method)
+        numbers = "".join(f"{value:8.1%}" for value in found.recall.values())
+        texts = "".join(f"{files:9.1%}{symbols:7.1%}" for files, symbols in found.delivered.values())
+        echo(f"  {_ROWS[method]:16}{numbers}{found.symbols:9.1%}{texts}")
+    echo()
+
+
+def _print_differences(done: list[Replayed], seed: int) -> None:
+    echo("How much more kl context finds, in percentage points, with the interval that holds 95 % of resampled tasks:")
+    for other in _AGAINST:
+        for place in PLACES:
+            gain, low, high = (100 * value for value in difference(done, other, place, seed))
+            echo(f"  than {_ROWS[other]:16} among the first {place:2}: {gain:+5.1f}  [{low:+.1f} to {high:+.1f}]")
 
 
 def _as_json(done: list[Replayed], seed: int) -> dict[str, Any]:
@@ -95,7 +132,7 @@ def _as_json(done: list[Replayed], seed: int) -> dict[str, Any]:
         for title, some in _groups(done)
     ]
     return {
-        "schema": "kl.replay/1", "groups": groups,
+        "schema": "kl.replay/2", "groups": groups,
         "differences": [
             dict(zip(("gain", "low", "high"), difference(done, other, place, seed), strict=True))
             | {"against": other, "place": place}

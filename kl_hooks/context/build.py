@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from kl_hooks.context.fuse import fuse, sift
-from kl_hooks.context.gather import Gathered, all_retrievers, code_of, gather
+from kl_hooks.context.gather import Gathered, all_retrievers, code_of, gather, near_code
 from kl_hooks.context.page import (
     NOTHING,
     QUARTERS,
@@ -106,7 +106,8 @@ def assemble(
         governed = govern(policy, ranked, code, found.lists)
         ranked, code, denied, decision = governed.ranked, governed.code, governed.omissions, governed.decision
     relevant, irrelevant = sift(ranked, task.signals)
-    omissions = [*denied, *irrelevant]
+    code, far = near_code(code)
+    omissions = [*denied, *irrelevant, *far]
     if request.weight == "low":
         unproven = [one for one in relevant if one.candidate.tier in (Tier.GUESSED, Tier.ASSUMED)]
         omissions += [Omission(one.candidate.id, "not proven: the weight is low") for one in unproven]

@@ -309,6 +309,9 @@ def explain_items(shown: Mapping[str, Any]) -> list[str]:
 def explain_one(shown: Mapping[str, Any], wanted: str) -> list[str]:
     """Return why the candidate `wanted` (an ID, or a name or place as packages print it) is in a package, or not."""
     package = shown["package_id"]
+    wanted = (
+        wanted[1:] if wanted[:1] == "." and wanted[1:].isidentifier() else wanted
+    )  # `.total`: below another method of its class
     for place, item in enumerate(sorted(shown["items"], key=lambda i: (-i["score"]["total"], i["id"])), 1):
         if wanted in _names_of(item):
             return [f"in {package}, {place} of {len(shown['items'])} by score:", *_item_lines(item)]

@@ -15,7 +15,7 @@ from kl_hooks.context.fuse import Ranked
 from kl_hooks.context.page import Code
 from kl_hooks.evidence.provenance import agent
 from kl_hooks.hookspecs import Retriever
-from kl_hooks.model.package import CODE, Candidate, Task
+from kl_hooks.model.package import CODE, Candidate, Omission, Task
 from kl_hooks.model.text import one_line
 
 if TYPE_CHECKING:
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
 MOST_ROWS: Final = 1_000
 """Most candidates of one retriever, whatever it asks for."""
-_RELEVANT: Final = 8
-"""Percent of the best file's score: a file with less is nearer to nothing than to the task."""
 NEIGHBORS: Final = "neighbors"
 """The list of symbols that are one link away from the first ones; they come after these."""
 PAUSED: Final = "failed: three times in a row; not asked for 60 seconds"
@@ -129,7 +127,7 @@ def code_of(lists: Mapping[str, Sequence[Candidate]]) -> Code:
     """Return the files and symbols of all lists, each once, best first.
 
     A list whose candidates have scores is a ranking (`code`); what other lists hold is what the task names, and comes
-    before it. Files far below the best one are omitted, and their symbols with them.
+    before it. What is too far from the task is among them, and states so (`near_code`).
     """
     # a pin or a frame names code; words only suggest it
     named = {
@@ -140,28 +138,34 @@ def code_of(lists: Mapping[str, Sequence[Candidate]]) -> Code:
     first = sorted(named, key=lambda name: (_FIRST.index(name) if name in _FIRST else len(_FIRST), name))
     for name in [*first, *sorted(lists.keys() - named.keys() - {NEIGHBORS})]:
         rows = [row for row in lists[name] if row.kind in CODE and row.path]
-        # scores compare within one list only (each signal is divided by its maximum)
-        best = max((row.score for row in rows if row.kind == "file"), default=0)
         for rank, row in enumerate(rows, 1):
             one = Ranked(row, row.score, dict(row.parts) or {name: 0}, rank)
             if row.kind == "file":
-                if row.score * 100 >= best * _RELEVANT:
-                    files.setdefault(row.path, one)
-            elif name in named:
+                files.setdefault(row.path, one)
+                continue
+            if name in named:
                 files.setdefault(row.path, Ranked(_file(row.path), 0, {name: 0}, rank))
-                symbols.setdefault((row.id, row.path), one)
-            else:
-                symbols.setdefault((row.id, row.path), one)
+            symbols.setdefault((row.id, row.path), one)
     if not any(one.candidate.kind == "file" and one.score for one in files.values()):
         for one in symbols.values():
             files.setdefault(one.candidate.path, Ranked(_file(one.candidate.path), 0, {}, one.best))
     near = list(symbols.values())[:SEEDS]
     for rank, row in enumerate(lists.get(NEIGHBORS, ()), 1):
-        files.setdefault(row.path, Ranked(_file(row.path), 0, {NEIGHBORS: 0}, rank))
-        near.append(symbols.pop((row.id, row.path), Ranked(row, 0, {NEIGHBORS: 0}, rank)))
+        if row.path not in files or files[row.path].candidate.beyond:  # far by its words, near by a link
+            files[row.path] = Ranked(_file(row.path), 0, {NEIGHBORS: 0}, rank)
+        known = symbols.pop((row.id, row.path), None)
+        near.append(known if known and not known.candidate.beyond else Ranked(row, 0, {NEIGHBORS: 0}, rank))
     ordered = {(one.candidate.id, one.candidate.path): one for one in (*near, *symbols.values())}
     shown = tuple(one for one in ordered.values() if one.candidate.path in files)
     return Code(tuple(files.values()), shown)
+
+
+def near_code(code: Code) -> tuple[Code, list[Omission]]:
+    """Return the code that may be shown, and what is too far from the task."""
+    files = tuple(one for one in code.files if not one.candidate.beyond)
+    symbols = tuple(one for one in code.symbols if not one.candidate.beyond)
+    far = (one.candidate for one in (*code.files, *code.symbols) if one.candidate.beyond)
+    return Code(files, symbols), [Omission(one.id, one.beyond) for one in far]
 
 
 def _file(path: str) -> Candidate:

@@ -96,12 +96,15 @@ SUMMARY: Final = 160
 _SHORTER: Final = (100, 60, 40, 30, 20)
 _CHARACTERS_PER_FILE: Final = 160
 """One path for each so many characters of the budget (40 tokens), before any symbol."""
-_SYMBOLS_OF_FILE: Final = 25
+_CHARACTERS_PER_SYMBOL: Final = 66
+"""Symbols of one file: one for each so many characters of the budget, or `_LEAST_SYMBOLS`. With 25 in any budget, large
+packages were not filled and missed symbols of the best file (of 240 tasks, symbols at 4,000 tokens .896, now .953)."""
+_LEAST_SYMBOLS: Final = 25
 _BODIES_FROM: Final = 8_000
 """Characters of a budget (2,000 tokens) from which on bodies are shown: in smaller ones they cost files (ADR-0028)."""
 _BODIES: Final = 2
-_DOCS: Final = 6
-"""Symbols whose first docstring line is shown; three times as many where bodies are."""
+_CHARACTERS_PER_DOC: Final = 1_000
+"""Symbols whose first docstring line is shown: one for each so many characters."""
 _DOC_WIDTH: Final = 100
 _WIDTH: Final = 100
 """Columns of a line of names."""
@@ -312,9 +315,19 @@ def _in_brackets(candidate: Candidate) -> str:
 
 
 def _packed(symbols: Sequence[Chosen], indent: str) -> list[str]:
-    """Return the names that have no text, several to a line."""
-    # textwrap breaks at any space but this one: a name with a space in it (another language's) remains one
-    names = [_name(one).replace(" ", "\N{NO-BREAK SPACE}") for one in symbols if one.form in ("name", "redacted")]
+    """Return the names that have no text, several to a line: those of a class together, its name at the first only."""
+    owners: dict[str, list[str]] = {}
+    for one in symbols:
+        if one.form in ("name", "redacted"):
+            owner = quoted_field(qualname(one.ranked.candidate).rpartition(".")[0])
+            # textwrap breaks at any space but this one: a name with a space in it (another language's) remains one
+            name = _name(one).replace(" ", "\N{NO-BREAK SPACE}")
+            owners.setdefault(owner, []).append(name)
+    names = [
+        name if place == 0 or not owner else name.removeprefix(owner)
+        for owner, some in owners.items()
+        for place, name in enumerate(some)
+    ]
     lines = textwrap.wrap(
         "  ".join(names), _WIDTH, initial_indent=indent, subsequent_indent=indent, break_long_words=False,
         break_on_hyphens=False,
@@ -506,8 +519,7 @@ class _Filling:
         paths = max(1, characters // _CHARACTERS_PER_FILE)
         for one in code.files[:paths]:
             self._add_file(one)
-        rich = characters >= _BODIES_FROM
-        bodies, docs = (_BODIES, 3 * _DOCS) if rich else (0, _DOCS)
+        bodies, docs = _BODIES if characters >= _BODIES_FROM else 0, characters // _CHARACTERS_PER_DOC
         for one in code.symbols:
             forms = ["redacted" if one.candidate.redacted_by else "name"]
             if docs and (one.candidate.summary or one.candidate.proof):
@@ -533,8 +545,9 @@ class _Filling:
         path = one.candidate.path
         if path not in self.files:
             return "its file is not shown: nearer files are"
-        if len(self.symbols[path]) >= _SYMBOLS_OF_FILE:
-            return f"its file has nearer symbols: {_SYMBOLS_OF_FILE} are shown"
+        most = max(_LEAST_SYMBOLS, budget_characters(self.frame.budget) // _CHARACTERS_PER_SYMBOL)
+        if len(self.symbols[path]) >= most:
+            return f"its file has nearer symbols: {most} are shown"
         texts = {"full": one.candidate.text, "summary": one.candidate.summary}
         for form in forms:
             symbols = [*self.symbols[path], Chosen(one, form, texts.get(form, ""))]

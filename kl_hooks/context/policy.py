@@ -242,7 +242,8 @@ def conceal(one: Candidate) -> Candidate:
         return one
     return Candidate(
         one.id, one.kind, "", "", "", one.path, one.line, authority=one.authority, pinned=one.pinned,
-        is_lasting=one.is_lasting, reasons=(f"redacted by policy: {one.redacted_by}",), redacted_by=one.redacted_by,
+        is_lasting=one.is_lasting, beyond=one.beyond, reasons=(f"redacted by policy: {one.redacted_by}",),
+        redacted_by=one.redacted_by,
     )  # fmt: skip
 
 

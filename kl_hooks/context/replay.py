@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from kl_hooks.git.repository import Repository
     from kl_hooks.index.history import History
 
-RECIPE: Final = "recipe"
-METHODS: Final = ("grep", "BM25 file", "BM25 symbol", "history", "RRF", RECIPE)
+KL: Final = "kl context"
+METHODS: Final = ("grep", "BM25 file", "BM25 symbol", "history", "RRF", KL)
 """In the order in which they are printed; RRF is of file, symbol and history."""
 BUDGETS: Final = (1000, 2000, 4000)
 """Tokens of four characters."""
@@ -86,7 +86,7 @@ class Replayed:
     """True where the text has the name of one of them."""
     results: Mapping[str, Result]
     missing: frozenset[str] = frozenset()
-    """Files that the recipe has not among its first ten."""
+    """Files that kl context has not among its first ten."""
 
 
 _SCRUBBED: Final = re.compile(
@@ -189,7 +189,7 @@ class Replay:
     def replay(self, task: Task) -> Replayed:
         """What every method finds for a task."""
         code = MemoryCode(self._files(task.parent), self._history(task.parent))
-        gold = self._changed_symbols(task, code)
+        gold = self.changed_symbols(task)
         words = set(re.findall(r"\w+", task.text))
         named = any(one.rpartition(".")[2] in words for one in gold)
         rankings: dict[str, CodeRanking] = {
@@ -199,9 +199,9 @@ class Replay:
             "history": _bm25_history(code, task.text),
         }
         rankings["RRF"] = _fused([rankings["BM25 file"], rankings["BM25 symbol"], rankings["history"]])
-        rankings[RECIPE] = rank(code, task.text)
+        rankings[KL] = rank(code, task.text)
         results = {method: _result(rankings[method], task, gold, code, method) for method in METHODS}
-        missing = task.files.difference(one.path for one in rankings[RECIPE].files[:10])
+        missing = task.files.difference(one.path for one in rankings[KL].files[:10])
         return Replayed(self._name, task, gold, named, results, missing)
 
     def _files(self, rev: str) -> dict[str, Source]:
@@ -220,15 +220,16 @@ class Replay:
             self._commits[one.sha] = PastCommit(one.sha, one.time, message_terms(one.message), changes)
         return MemoryHistory([self._commits[sha] for sha in shas if sha in self._commits])
 
-    def _changed_symbols(self, task: Task, code: MemoryCode) -> frozenset[str]:
+    def changed_symbols(self, task: Task) -> frozenset[str]:
         """The innermost functions, methods and classes of the parent that hold a changed line."""
         found: set[str] = set()
-        for path in sorted(task.files & code.files.keys()):
+        files = self._files(task.parent)
+        for path in sorted(task.files & files.keys()):
             out = git_in(
                 self._repo, "diff", "-U0", "--no-color", "--no-ext-diff", "--no-textconv", task.parent, task.sha,
                 "--", f":(literal){path}",
             )  # fmt: skip
-            one = code.files[path]
+            one = files[path]
             for start, count in re.findall(rb"(?m)^@@ -(\d+)(?:,(\d+))? ", out):
                 first = int(start)
                 for line in range(first, first + max(int(count or 1), 1)):
@@ -351,7 +352,7 @@ def _result(ranking: CodeRanking, task: Task, gold: frozenset[str], code: Memory
     symbols = len(gold.intersection(one.id for one in ranking.symbols[:10])) / len(gold) if gold else 0.0
     delivered = {}
     for budget in BUDGETS:
-        found = _package(ranking, task.text, budget) if method == RECIPE else _signatures(ranking, code, budget * 4)
+        found = _package(ranking, task.text, budget) if method == KL else _signatures(ranking, code, budget * 4)
         files, ids = map(set, found)
         delivered[budget] = (
             len(task.files & files) / len(task.files),
@@ -430,21 +431,25 @@ def _mean(values: Iterable[float]) -> float:
 
 
 def difference(done: Sequence[Replayed], other: str, place: int, seed: int) -> tuple[float, float, float]:
-    """How much more the recipe recalls at a place than another method, and the paired bootstrap's 95 % interval."""
-    gains = [one.results[RECIPE].recall[place] - one.results[other].recall[place] for one in done]
-    if not gains:
+    """How much more kl context recalls at a place than another method, and the paired bootstrap's 95 % interval."""
+    return bootstrap([one.results[KL].recall[place] - one.results[other].recall[place] for one in done], seed)
+
+
+def bootstrap(values: Sequence[float], seed: int) -> tuple[float, float, float]:
+    """The mean of some values and its 95 % interval, by resampling; zeros where there are none."""
+    if not values:
         return 0.0, 0.0, 0.0
     chance = random.Random(seed)
-    means = sorted(sum(chance.choices(gains, k=len(gains))) / len(gains) for _ in range(_RESAMPLES))
-    return sum(gains) / len(gains), means[_RESAMPLES // 40], means[-_RESAMPLES // 40 - 1]
+    means = sorted(sum(chance.choices(values, k=len(values))) / len(values) for _ in range(_RESAMPLES))
+    return sum(values) / len(values), means[_RESAMPLES // 40], means[-_RESAMPLES // 40 - 1]
 
 
 def losses(done: Sequence[Replayed]) -> list[Replayed]:
-    """The tasks of which the recipe misses a file among its first ten, those that a baseline finds first."""
+    """The tasks of which kl context misses a file among its first ten, those that a baseline finds first."""
     missed = [one for one in done if one.missing]
 
     def order(one: Replayed) -> tuple[float, str]:
-        best = max(one.results[method].recall[10] for method in METHODS if method != RECIPE)
-        return one.results[RECIPE].recall[10] - best, one.task.sha
+        best = max(one.results[method].recall[10] for method in METHODS if method != KL)
+        return one.results[KL].recall[10] - best, one.task.sha
 
     return sorted(missed, key=order)

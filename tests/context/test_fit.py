@@ -116,7 +116,11 @@ def test_omissions_are_counted_by_reason_with_the_way_to_ask() -> None:
 def test_paths_come_before_names_and_each_name_is_under_its_path() -> None:
     some = [symbol(f"Cart.f{n}", f"src/{'ab'[n % 2]}.py", line=n, id=f"method:a.Cart.f{n}") for n in range(6)]
     shown = fit([], read_budget("6000"), STYLES["text"], code=code_of_symbols(*some)).page(STYLES["text"])
-    assert "\n## code\n- src/a.py\n  Cart.f0:0  Cart.f2:2  Cart.f4:4\n- src/b.py\n  a.Cart.f1:1  a.Cart.f3:3" in shown
+    assert "\n## code\n- src/a.py\n  Cart.f0:0  .f2:2  .f4:4\n- src/b.py\n  a.Cart.f1:1  .f3:3  .f5:5\n" in shown
+    mixed = [symbol(f"{one}.run", line=n, id=f"method:shop.{one}.run") for n, one in enumerate("ABA")]
+    mixed.append(symbol("plain", line=9))
+    shown = fit([], read_budget("6000"), STYLES["text"], code=code_of_symbols(*mixed)).page(STYLES["text"])
+    assert "  A.run:0  B.run:1  plain:9\n" in shown
     (tight,) = fit([], read_budget("256"), STYLES["text"], code=code_of_symbols(*some[::-1])).code[:1]
     assert tight.ranked.candidate.path == "src/b.py"
 
@@ -126,9 +130,16 @@ def test_bodies_are_shown_from_2000_tokens_on_and_docstrings_of_the_first() -> N
     small = fit([], read_budget("1999tok"), STYLES["text"], code=code_of_symbols(*some))
     large = fit([], read_budget("2000tok"), STYLES["text"], code=code_of_symbols(*some))
     forms = [Counter(one.form for one in fitted.code[1:]) for fitted in (small, large)]
-    assert forms == [{"summary": 6, "name": 19}, {"full": 2, "summary": 18, "name": 5}]
+    assert forms == [{"summary": 7, "name": 23}, {"full": 2, "summary": 8, "name": 20}]
     assert "  f0:7\n  | def f0():\n  |     return 0\n" in large.page(STYLES["text"])
     assert "  f0:7  | Does 0.\n" in small.page(STYLES["text"])
+
+
+def test_a_file_shows_more_of_its_symbols_in_a_larger_package() -> None:
+    some = [symbol(f"f{n}", line=n) for n in range(300)]
+    found = code_of_symbols(*some)
+    fitted = [fit([], read_budget(budget), STYLES["text"], code=found) for budget in ("1500", "6000", "4000tok")]
+    assert [len(one.code) - 1 for one in fitted] == [25, 90, 242]
 
 
 def test_records_leave_more_than_half_of_the_budget_to_code_and_take_what_it_leaves() -> None:

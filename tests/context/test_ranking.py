@@ -12,7 +12,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kl_hooks.code.scanner.python import scan_python
-from kl_hooks.context.ranking import CodeRanking, code_candidates, is_about_tests, merge, rank, rank_code
+from kl_hooks.context.gather import code_of, near_code
+from kl_hooks.context.ranking import (
+    CodeRanking,
+    RankedFile,
+    RankedSymbol,
+    code_candidates,
+    is_about_tests,
+    merge,
+    rank,
+    rank_code,
+)
 from kl_hooks.context.replay import MemoryCode, read_source
 from kl_hooks.index.history import Change, MemoryHistory, PastCommit, StoredHistory, message_terms
 from kl_hooks.index.postings import SOURCE, WEIGHTS, Field, corpus_of, path_terms, read_query, terms
@@ -103,6 +113,19 @@ def test_who_imports_what_is_meant_is_lifted() -> None:
     assert "imports" not in parts["src/shop/cart.py"]
 
 
+@pytest.mark.parametrize("verb", ["make", "making", "use"])
+def test_a_verb_does_not_outrank_a_class_that_the_task_names(verb: str) -> None:
+    # "lru" is in many names here, the verb in one
+    caches = "".join(f"def lru_{n}(): pass\ndef other_{n}(): pass\n" for n in range(8))
+    files = {
+        "caches.py": f"class LRUCache:\n    def get(self): pass\n{caches}",
+        "keys.py": "def make_key(): pass\ndef use_key(): pass\n",
+    }
+    found = rank(code(files), f"{verb} LRU cache thread safe")
+    assert (found.files[0].path, found.symbols[0].id) == ("caches.py", "type:caches.LRUCache")
+    assert rank(code(files), "`make_key` is slow").symbols[0].id == "function:keys.make_key"
+
+
 def test_past_commits_lead_to_files_without_a_word_of_the_task() -> None:
     history = [*COMMITS, ("Newsletter for subscribers", "src/shop/mail.py")]
     found = rank(code(FILES, history), "newsletter subscribers")
@@ -176,6 +199,21 @@ def test_candidates_are_files_then_symbols_best_first() -> None:
     assert by_id["function:src.shop.price.round_total"].summary == "Round a checkout total half up."
     assert "has words of the task" in by_id["file:src/shop/price.py"].reasons
     assert len(code_candidates(found, 3)) == 3
+
+
+def test_what_is_far_below_the_best_is_marked_and_reported() -> None:
+    files = [RankedFile(f"{n}.py", score, {}, n < 3) for n, score in enumerate((1000, 60, 59, 500, 125, 124))]
+    symbols = [RankedSymbol(f"function:{n}.f{score}", f"{n}.py", 1, "f", "function", score, {}, n < 3)
+               for n, score in ((0, 900), (0, 90), (0, 89), (2, 900), (3, 40), (3, 9))]  # fmt: skip
+    made = code_candidates(CodeRanking(tuple(files), tuple(symbols)), 600)
+    assert [one.id for one in made if one.beyond] == [
+        "file:2.py", "file:5.py", "function:0.f89", "function:2.f900", "function:3.f9",
+    ]  # fmt: skip
+    about = code_candidates(CodeRanking(tuple(files), tuple(symbols)), 600, about_tests=True)
+    assert [one.id for one in about if one.beyond][:2] == ["file:2.py", "function:0.f89"]
+    code, omissions = near_code(code_of({"code": made}))
+    assert len(code.files) == 4 and len(code.symbols) == 3 and len(omissions) == 5
+    assert omissions[0].reason == "below the relevance threshold: less than 6 % of the score of the best one"
 
 
 def commit_all(repo: Checkout) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kl_hooks.context.replay import METHODS, RECIPE, Replay, difference, find_tasks, losses, mean, scrub
+from kl_hooks.context.replay import KL, METHODS, Replay, difference, find_tasks, losses, mean, scrub
 from kl_hooks.git.repository import Repository
 from tests.support import Checkout, checkout
 
@@ -69,11 +69,11 @@ def test_the_answer_is_what_the_commit_changed(repo: Checkout) -> None:
     assert {one.rpartition(".")[2] for one in mail.symbols} == {"body"}
     assert (price.named, mail.named) == (False, True)
     assert mail.results.keys() == set(METHODS)
-    assert mail.results[RECIPE].recall == {1: 1.0, 5: 1.0, 10: 1.0}
-    assert mail.results[RECIPE].delivered[1000] == (1.0, 1.0)
+    assert mail.results[KL].recall == {1: 1.0, 5: 1.0, 10: 1.0}
+    assert mail.results[KL].delivered[1000] == (1.0, 1.0)
     assert mail.results["history"].recall[10] == 0.0, "the commit itself is not in the history of its parent"
     assert losses([price, mail]) == []
-    assert mean([price, mail], RECIPE).recall[10] == 1.0
+    assert mean([price, mail], KL).recall[10] == 1.0
     assert difference([price, mail], "history", 10, 0) == (1.0, 1.0, 1.0)
 
 
@@ -81,13 +81,15 @@ def test_the_command(repo: Checkout, tmp_path: Path) -> None:
     before = repo.git("status", "--porcelain", "--ignored")
     done = repo.kl("context", "replay", "--last", "50")
     assert done.returncode == 0, done.stderr
-    assert "all: 2 tasks" in done.stdout
-    assert "recipe - BM25 symbol, R@5:" in done.stdout
-    assert "not all files among the first ten: 0 of 2 tasks" in done.stdout
+    assert "All tasks: 2 tasks\n" in done.stdout and "The message names none: 1 task\n" in done.stdout
+    assert "  kl context        100.0%  100.0%  100.0%   100.0%   100.0% 100.0%" in done.stdout
+    assert "Fewer than 30 tasks: differences between the rows may be chance." in done.stdout
+    assert "not among the first ten of kl context in 0 of 2 tasks" in done.stdout
+    assert "than BM25" not in done.stdout, "no interval for a handful of tasks"
     assert repo.git("status", "--porcelain", "--ignored") == before
     shown = json.loads(repo.kl("context", "replay", "--repo", str(repo.root), "--format", "json").stdout)
-    assert shown["schema"] == "kl.replay/1"
-    assert shown["groups"][0]["methods"][RECIPE]["R@10"] == 1.0
+    assert shown["schema"] == "kl.replay/2"
+    assert shown["groups"][0]["methods"][KL]["R@10"] == 1.0
     assert shown["losses"] == []
 
 

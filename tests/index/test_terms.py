@@ -40,7 +40,7 @@ def test_the_first_line_counts_more_than_the_rest_and_stop_words_nothing() -> No
 
 
 def test_verbs_of_change_are_faint_unless_they_are_code() -> None:
-    assert read_query("fix cart").weights["fix"] == pytest.approx(1.2)
+    assert read_query("fix cart").weights["fix"] == pytest.approx(0.6)
     assert read_query("`fix` cart").weights["fix"] == 2.0
 
 
