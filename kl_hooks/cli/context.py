@@ -204,7 +204,7 @@ def why_(words: tuple[str, ...]) -> None:
 @click.option("--package", default="", metavar="PACKAGE", help="Only this package, by its id or the beginning of it.")
 @format_option()
 def audit_(words: tuple[str, ...], package: str, shape: str) -> None:
-    """What `.kl/policy.yaml` decided about each package made here, the newest first.
+    """What `.kl/policy.yaml` decided about each package made here, and each answer to an agent, the newest first.
 
     For whom, which rules, how many items each, and which ones were denied or redacted; agents get no items.
     """
@@ -219,7 +219,8 @@ def audit_(words: tuple[str, ...], package: str, shape: str) -> None:
         return
     for one in found:
         counts = ", ".join(f"{number} {effect}" for effect, number in one["counts"].items())
-        echo(f"{one['created_at']}  {one['policy_decision_id']}  {one['package_id']}  {one['subject']}  {counts}")
+        what = one["package_id"] or one["purpose"]
+        echo(f"{one['created_at']}  {one['policy_decision_id']}  {what}  {one['subject']}  {counts}")
         echo_lines(f"  {effect}  {name}  ({rule})" for effect, rule, name in one["items"])
         if one["more_items"]:
             echo(f"  … and {one['more_items']} more")

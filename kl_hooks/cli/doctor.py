@@ -79,7 +79,8 @@ def _examine(root: str | None) -> list[_Finding]:
     questions: tuple[tuple[str, Callable[[Workspace], _Facts]], ...] = (
         ("repository", _repository_facts), ("set-up", _set_up_facts), ("settings", _settings_facts),
         ("kinds", _kind_facts), ("git hooks", _hook_facts), ("store", _store_facts), ("spool", _spool_facts),
-        ("knowledge", _knowledge_facts), ("layers", _manifest_facts), ("pytest", _pytest_facts),
+        ("knowledge", _knowledge_facts), ("layers", _manifest_facts), ("policy", _policy_facts),
+        ("pytest", _pytest_facts),
     )  # fmt: skip
     for what, question in questions:
         try:
@@ -120,6 +121,20 @@ def _manifest_facts(ws: Workspace) -> _Facts:
         yield from (("wrong", str(problem), f"edit {MANIFEST}") for problem in found.problems)
         return
     yield "ok", f"{counted(len(manifest.layers), 'layer')} in {MANIFEST}", ""
+
+
+def _policy_facts(ws: Workspace) -> _Facts:
+    from kl_hooks.context.access import find_policy
+    from kl_hooks.model.package import POLICY_FILE
+
+    try:
+        policy = find_policy(ws)
+    except Problems as found:
+        yield from (("wrong", f"{one} Nothing is shown until it is right.", f"edit {one.path}")
+                    for one in found.problems)  # fmt: skip
+        return
+    if policy is not None:
+        yield "ok", f"{counted(len(policy.rules), 'rule')} in {POLICY_FILE}", ""
 
 
 def _git_facts() -> _Facts:

@@ -14,6 +14,7 @@ import click
 from kl_hooks.cli.groups import LazyGroup
 from kl_hooks.cli.options import F, Option, format_option, top_option
 from kl_hooks.cli.output import counted, echo, echo_json, echo_line, echo_lines, progress, warn, workspace
+from kl_hooks.cli.record_output import agent_access
 from kl_hooks.code.query.serialize import answer_to_dict, link_to_dict, page_to_dict, path_to_dict, symbol_to_dict
 from kl_hooks.errors import UsageProblem
 from kl_hooks.model.text import one_line
@@ -299,17 +300,18 @@ def search(
         raise UsageProblem(f"no such kind: {one_line(wrong[0], 60)}.", place="--kind", hint=f"Use: {', '.join(known)}")
     with _opened_graph(rev, shape) as graph:
         hits, more = find_all(graph, words, kinds, file, limit)
+    with agent_access(workspace()) as may:
+        rows = may.answer([found_to_dict(hit) for hit in hits])
     if shape == "json":
-        rows = [found_to_dict(hit) for hit in hits]
         echo_json({"schema": "kl.graph.search/1", "hits": rows, "more": more})
         return
-    lines = [_Line(hit.path, hit.line, f"{hit.id}  {hit.signature}".rstrip()) for hit in hits]
+    lines = [_Line(row["path"], row["line"], f"{row['id']}  {row.get('signature', '')}".rstrip()) for row in rows]
     # where tests are all there is, their number alone would answer nothing
     only_tests = all(_TEST_FILE.search(one.path) for one in lines)
     _print_by_file(lines, limit, tests=tests or only_tests)
     if more:
         warn(f"these are the first {limit}; more with --top.")
-    if not hits:
+    if not rows:
         warn(f"no matches for: {one_line(' '.join(words))}")
 
 

@@ -23,6 +23,7 @@ from kl_hooks.cli.output import (
     workspace,
 )
 from kl_hooks.cli.record_output import (
+    agent_access,
     print_deleted,
     print_record,
     record_lines,
@@ -419,6 +420,8 @@ def _show(kind: Kind) -> click.Command:
     def show(id: str, shape: str) -> None:
         ws = workspace()
         (record,) = with_stale_status(ws, [get_record(ws, id, kind.name)])
+        with agent_access(ws) as may:
+            record = may.record(record)
         line, why = supersession_chain(ws, record), stale_reasons(ws, [record]).get(record.id, "")
         warn_of_index_problems()
         lines = [*record_lines(ws, record, line)]
@@ -438,7 +441,10 @@ def _history(kind: Kind) -> click.Command:
     @format_option()
     def history(id: str, shape: str) -> None:
         ws = workspace()
-        found = past_versions(ws, get_record(ws, id, kind.name))
+        record = get_record(ws, id, kind.name)
+        with agent_access(ws) as may:
+            # of a redacted record there are no earlier texts either
+            found = past_versions(ws, record) if may.record(record) is record else []
         plain = [{"version": v.name, "at": v.at, "how": v.how, "values": v.values} for v in found]
         rows = [f"{one.name:<10}  {one.at[:19]}  {one.how}" for one in found]
         none = "nothing to show: it was never changed, and is not committed yet."
@@ -482,6 +488,9 @@ def _current_records(ws: Workspace, kind: Kind, wanted: RecordFilter, limit: int
 
 def _print_list(kind: Kind, found: list[Record], total: int, none: str, shape: str) -> None:
     ws = workspace()
+    with agent_access(ws) as may:
+        seen = may.records(found)
+    found, total = seen, total - len(found) + len(seen)
     plain = [record_to_dict(ws, record, whole=False) for record in found]
     whole = {"schema": "kl.record.list/1", "kind": kind.name, "records": plain, "total": total}
     print_list(shape, whole, record_rows(ws, found), total, none)

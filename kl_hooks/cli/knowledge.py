@@ -29,6 +29,7 @@ from kl_hooks.cli.output import (
     workspace,
 )
 from kl_hooks.cli.record_output import (
+    agent_access,
     print_record,
     print_steps,
     record_line,
@@ -129,7 +130,9 @@ def list_(
     else:
         some = [one for one in list_records(ws, wanted) if meant.holds(one)]
         found, total = some[:limit], len(some)
-    found = with_stale_status(ws, found)
+    with agent_access(ws) as may:
+        seen = may.records(with_stale_status(ws, found))
+    found, total = seen, total - len(found) + len(seen)
     warn_of_index_problems()
     warn_of_unreadable_records(ws)
     plain = [record_to_dict(ws, record, whole=False) for record in found]
@@ -156,7 +159,8 @@ def _refuse_unknown_kinds(kinds: tuple[str, ...]) -> None:
 def show(id: str, shape: str) -> None:
     """Show one record of any kind, by its ID."""
     ws = workspace()
-    record = get_record(ws, id)
+    with agent_access(ws) as may:
+        record = may.record(get_record(ws, id))
     line = supersession_chain(ws, record)
     warn_of_index_problems()
     plain = record_to_dict(ws, record) | {"chain": [one.id for one in line]}
@@ -193,14 +197,22 @@ def search(
     if meant is not None:
         some = [one for one in found if isinstance(one, Record) and meant.holds(one)]
         found, total = list(some[:limit]), len(some)
-    records = with_stale_status(ws, [one for one in found if isinstance(one, Record)])
-    pages = [one for one in found if not isinstance(one, Record)]
     # a claim is of no kind and has no topic
     claims, matching = ([], 0) if kinds or meant else search_claims(ws, list(words), limit)
+    with agent_access(ws) as may:
+        records = may.records(with_stale_status(ws, [one for one in found if isinstance(one, Record)]))
+        pages = [
+            one for one in found
+            if not isinstance(one, Record) and may.shows_node(one.hit.id, PAGE_KIND, one.hit.path)
+        ]  # fmt: skip
+        claims = [one for one in claims if may.shows_claim(one)]
+    shown = {*(one.id for one in records), *(one.hit.id for one in pages)}
+    total -= len(found) - len(shown)
     warn_of_index_problems()
     warn_of_omitted(omitted)
     warn_of_unreadable_records(ws)
-    order = [one.id if isinstance(one, Record) else one.hit.id for one in found]
+    names = (one.id if isinstance(one, Record) else one.hit.id for one in found)
+    order = [one for one in names if one in shown]
     plain = {
         "schema": "kl.knowledge.search/1", "records": [record_to_dict(ws, record, whole=False) for record in records],
         "pages": [section_to_dict(one, words) for one in pages], "order": order, "total": total,

@@ -25,7 +25,7 @@ from kl_hooks.cli.output import (
     warn,
     workspace,
 )
-from kl_hooks.cli.record_output import print_deleted, record_line, record_lines, warn_of_proposals
+from kl_hooks.cli.record_output import agent_access, print_deleted, record_line, record_lines, warn_of_proposals
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
 from kl_hooks.kinds.catalog import MEMORY
 from kl_hooks.kinds.memory.add import add_memory, revise
@@ -116,7 +116,8 @@ def add(text: str, authority: str | None, ttl_days: int | None, tags: tuple[str,
 def show(id: str, shape: str) -> None:
     """Show a memory: its text, its support, its use. Showing it counts as access."""
     ws = workspace()
-    record = _find_memory(id)
+    with agent_access(ws) as may:
+        record = may.record(_find_memory(id))
     (seen,) = review_items(ws, [record])
     plain = record_to_dict(ws, record) | {"memory": seen.to_dict() | {"importance_today": seen.importance}}
     print_answer(shape, plain, (*record_lines(ws, record, [record]), "", *_use_lines(seen)))
@@ -297,7 +298,9 @@ def inject(hints: tuple[str, ...], top: int | None, budget: int, shape: str) -> 
     from kl_hooks.kinds.memory.inject import inject, injection_limit
 
     ws = workspace()
-    given = inject(ws, list(hints), top or injection_limit(ws, hints), budget, folder=os.getcwd())  # noqa: PTH109
+    folder, most = os.getcwd(), top or injection_limit(ws, hints)  # noqa: PTH109
+    with agent_access(ws) as may:
+        given = inject(ws, list(hints), most, budget, folder=folder, shows=may.shows)
     if given.trouble:
         warn(f"not counted: {given.trouble}")
     if shape == "json":

@@ -5,7 +5,10 @@ from __future__ import annotations
 import textwrap
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
+
+import click
 
 from kl_hooks.cli.output import counted, print_answer, warn, workspace
 from kl_hooks.model.kind import Field
@@ -15,9 +18,23 @@ from kl_hooks.records.query import RecordFilter, format_value, list_records, rec
 from kl_hooks.workspace import Workspace
 
 if TYPE_CHECKING:
+    from kl_hooks.context.access import Access
     from kl_hooks.records.seeding import Step
 
 _HEAD = ("title", "status", "supersedes", "superseded_by")
+
+
+@contextmanager
+def agent_access(ws: Workspace) -> Iterator[Access]:
+    """Yield what an agent may be shown by this command; a person may be shown everything: he can open the files."""
+    from kl_hooks.context.access import Access, access
+    from kl_hooks.model.actors import agent
+
+    if agent(ws.environ) is None:
+        yield Access(ws, None)
+        return
+    with access(ws, click.get_current_context().command_path) as seen:
+        yield seen
 
 
 def record_rows(ws: Workspace, records: Sequence[Record], *, of_kind: bool = False) -> Iterator[str]:

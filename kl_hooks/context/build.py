@@ -5,12 +5,12 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from kl_hooks.context.access import find_policy
 from kl_hooks.context.fuse import fuse, sift
 from kl_hooks.context.gather import Gathered, all_retrievers, code_of, gather, near_code
 from kl_hooks.context.page import (
@@ -77,18 +77,6 @@ def build(ws: Workspace, request: Request, given: Collection[str] = (), actor: s
     found = add_related(ws, request, task, found, redact, policy)
     tree = (tree_of_revision(ws.repo, "HEAD") or "") if ws.repo else ""
     return replace(assemble(task, found, request, tree, given, policy), queries=tuple(queries))
-
-
-def find_policy(ws: Workspace, actor: str = "") -> Policy | None:
-    """Return the policy of the working tree for an actor, as `load_policy`; None where there is no such file."""
-    try:
-        # lstat: a link to nothing, or a file that can't be looked at, must not switch the rules off
-        os.lstat(ws.root / POLICY_FILE)
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    from kl_hooks.context.policy import load_policy
-
-    return load_policy(ws, actor)
 
 
 def assemble(

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from kl_hooks.clock import micros
-from kl_hooks.context.build import find_policy
+from kl_hooks.context.access import find_policy
 from kl_hooks.kinds.failure import failure_candidate, occurrences
 from kl_hooks.kinds.feature import feature_ids
 from kl_hooks.kinds.gate import DO_NOT_ADJUST, Gate

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.clock import iso, micros
 from kl_hooks.context import package_log
-from kl_hooks.context.build import build, find_policy
+from kl_hooks.context.access import find_policy
+from kl_hooks.context.build import build
 from kl_hooks.context.gather import NEIGHBORS
 from kl_hooks.context.signals import read_signals
 from kl_hooks.errors import KlError, UsageProblem

@@ -2,7 +2,8 @@
 
 Evaluated over the fused candidates, before the budget: what is denied uses none of it. The strongest
 effect wins (deny, redact, allow), so the order of the rules does not matter. A policy only ever takes something away:
-that is why the one of a cloned repository needs no trust. It governs what kl shows, not who can open a file.
+that is why the one of a cloned repository needs no trust. It governs what kl shows, not who can open a file; what it
+shows besides packages is in `kl_hooks.context.access`.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
+from kl_hooks.config.compile_cache import load_compiled
 from kl_hooks.context import package_log
 from kl_hooks.context.fuse import Ranked
 from kl_hooks.context.page import Code
@@ -119,10 +121,22 @@ def load_policy(ws: Workspace, actor: str = "") -> Policy | None:
         if path.is_symlink():  # else a link to nothing would switch the rules off
             raise UsageProblem("a link to nothing.", place=POLICY_FILE, hint="Put the file itself here.")
         return None
-    rules = read_rules(text, ws.kinds)
+    rules = _compiled(ws, text)
     named = agent(ws.environ)
     actor = actor or (f"agent:{named}" if named else "human")
     return Policy(rules, actor, digest("policy/1", [text.decode("utf-8", "replace"), actor]))
+
+
+def _compiled(ws: Workspace, text: bytes) -> tuple[Rule, ...]:
+    """Return the rules, from the cache where this text was read before: YAML is not parsed for every answer."""
+    kinds = sorted(ws.kinds)
+
+    def compile() -> Any:
+        return [[getattr(rule, name) for name in Rule.__slots__] for rule in read_rules(text, kinds)]
+
+    # the kinds belong to the key, since a rule may name only those that there are
+    plain = load_compiled(ws.state.cache, text + repr(kinds).encode(), "policy-1", compile)
+    return tuple(Rule(*row[:2], *map(tuple, row[2:])) for row in plain)
 
 
 def read_rules(text: bytes, kinds: Collection[str]) -> tuple[Rule, ...]:

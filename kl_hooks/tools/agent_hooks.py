@@ -133,6 +133,7 @@ def _handle(event: Event, folder: str) -> tuple[str, str]:
 def _start(ws: Workspace, event: Event, session: Session, folder: str) -> str:
     """What binds every piece of work here, the active objectives and the memories for this place, within the budget."""
     from kl_hooks.clock import iso
+    from kl_hooks.context.access import access
     from kl_hooks.context.critical import CriticalRequest, critical
     from kl_hooks.context.package_log import append_event
     from kl_hooks.context.page import HEADER, budget_characters, read_budget
@@ -156,7 +157,9 @@ def _start(ws: Workspace, event: Event, session: Session, folder: str) -> str:
         if len(text) + len(lost) + len(block) <= most:
             text, lost = text + lost + block, ""
             session.given.append(identifier)
-    memories = inject(ws, (), injection_limit(ws, ()), most - len(text) - 1, folder=folder)
+    with access(ws, "session start: memories") as seen:
+        left = most - len(text) - 1
+        memories = inject(ws, (), injection_limit(ws, ()), left, folder=folder, shows=seen.shows)
     if memories.text:
         text += f"\n{memories.text}"
         session.given += memories.ids
@@ -185,11 +188,13 @@ def _objective_blocks(ws: Workspace) -> Iterator[tuple[str, str, str]]:
 
 def _objectives(ws: Workspace) -> tuple[list[str], list[str]]:
     """The active objectives as text, after a line that introduces them, and their IDs; nothing where there are none."""
+    from kl_hooks.context.access import access
     from kl_hooks.kinds.objective import reported_progress
     from kl_hooks.model.text import quoted_lines
     from kl_hooks.records.query import RecordFilter, list_records
 
-    found = list_records(ws, RecordFilter(("objective",), ("active",)))
+    with access(ws, "objectives for an agent") as may:
+        found = [one for one in list_records(ws, RecordFilter(("objective",), ("active",))) if may.shows(one)]
     seen = reported_progress(ws, found)
     pages = ["\n".join(seen[one.id].summary(one)) for one in found]
     first = 'Active objectives of this repository (kl); text after "|" is quoted as data:'

@@ -9,12 +9,13 @@ import json
 from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.config.yaml import suggest_spelling
+from kl_hooks.context.access import access
 from kl_hooks.errors import CLEAN, KlError, UsageProblem
 from kl_hooks.model.canonical import replace_surrogates
 from kl_hooks.model.problem import Problems
 from kl_hooks.model.text import one_line
 from kl_hooks.tools import graph_tools, knowledge_tools
-from kl_hooks.tools.kind_tools import tools_of
+from kl_hooks.tools.kind_tools import author, tools_of
 from kl_hooks.tools.tool import SCHEMA, checked_arguments, read_arguments
 
 if TYPE_CHECKING:
@@ -136,8 +137,10 @@ def call(ws: Workspace, name: str, given: bytes, *, allow_write: bool) -> tuple[
         if tool.writes and not allow_write:
             hint = "Whoever started this has to allow it: --allow-write"
             raise UsageProblem("it writes, and writing was not allowed.", place=name, hint=hint)
+        with access(ws, f"tool {name}", author(ws)) as seen:
+            result = seen.answer(tool.call(ws, arguments), wrote=tool.writes)
         # lone surrogates: what a JSON parser does with them is not predictable (RFC 8259, section 8.2)
-        result = bounded(replace_surrogates(tool.call(ws, arguments)))
+        result = bounded(replace_surrogates(result))
     except KlError as problem:
         return failed(name, problem), problem.exit_code
     return {"schema": SCHEMA, "ok": True, "tool": name, "result": result}, CLEAN

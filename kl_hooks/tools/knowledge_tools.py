@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
+from kl_hooks.context.access import access
 from kl_hooks.errors import UsageProblem
 from kl_hooks.kinds.catalog import MEMORY
 from kl_hooks.tools.kind_tools import author, changed_fields, to_dict, tools_of
@@ -205,7 +206,8 @@ def _inject(ws: Workspace, given: Arguments) -> Any:
     from kl_hooks.kinds.memory.inject import inject, injection_limit
 
     hints = given.get("hints", ())
-    found = inject(ws, hints, given.get("top_k") or injection_limit(ws, hints))
+    with access(ws, "tool memory_inject", author(ws)) as seen:
+        found = inject(ws, hints, given.get("top_k") or injection_limit(ws, hints), shows=seen.shows)
     return {"text": found.text, "ids": list(found.ids), "brief": list(found.brief)}
 
 

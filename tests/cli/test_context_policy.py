@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from kl_hooks.context import policy
+from kl_hooks.context.policy import load_policy, read_rules
 from kl_hooks.records.write import apply_verb, create_record
 from kl_hooks.tools.knowledge_tools import _context
 from tests.support import Checkout
@@ -193,3 +195,98 @@ def test_every_decision_is_in_the_audit(shop: Checkout) -> None:
         out = shop.kl("context", "audit", "--format", shape, env={"KL_AGENT": "codex"}).stdout
         assert first["package_id"] in out and "charge.py" not in out
     assert shop.kl("context", "audit", "--package", "x").returncode == 2
+
+
+SECRETS = ("HRNOTE", "SECRETTOTAL", "PRIVATE", "HALFUP", "OBJSECRET")
+BOT = {"KL_AGENT": "codex"}
+
+
+@pytest.fixture
+def governed(shop: Checkout) -> Checkout:
+    ws = shop.workspace()
+    create_record(ws, ws.kinds["objective"], {"title": "Checkout OBJSECRET", "tags": ["hr"], "status": "active"})
+    shop.write("docs/customers/vip.md", "# Checkout of vip\n\nPRIVATE checkout of the vips.\n")
+    shop.write("docs/open.md", "# Checkout\n\nSee [vip](customers/vip.md) for the checkout total.\n")
+    shop.commit()
+    policy = POLICY.replace('["src/payments/**"]', '["src/payments/**", "docs/customers/"]')
+    shop.write(".kl/policy.yaml", policy)
+    return shop
+
+
+def tool(repo: Checkout, name: str, **given: Any) -> Any:
+    return json.loads(repo.kl("tool", name, json.dumps(given)).stdout)
+
+
+@pytest.mark.requirement("E5")
+def test_tools_and_searches_of_agents_obey_the_policy_and_are_audited(governed: Checkout) -> None:
+    memory = next(governed.root.glob(".kl/knowledge/memories/MEM-*")).name[:12]
+    searches = ("decision_search", "knowledge_search", "memory_search", "objective_search", "graph_search")
+    calls = [(name, {"query": "checkout total vip customers charge objsecret"}) for name in searches]
+    calls += [("decision_list", {}), ("memory_list", {}), ("memory_inject", {}), ("objective_list", {})]
+    calls += [("knowledge_backlinks", {"page": "docs/open.md"}), ("graph_refs", {"id": "checkout_total"})]
+    for name, given in calls:
+        answer = tool(governed, name, **given)
+        text = json.dumps(answer)
+        assert answer["ok"] and not any(word in text for word in (*SECRETS, "charge_total", "ADR-0001")), (name, text)
+    hits = {one["id"]: one for one in tool(governed, "graph_search", query="vip checkout total")["result"]["hits"]}
+    assert hits["function:customers.vip.vip_checkout_total"]["redacted_by"] == "customers"
+    assert hits["function:shop.checkout_total"]["signature"].startswith("def checkout_total")
+    (one,) = tool(governed, "memory_search", query="checkout")["result"]["records"]
+    assert one == {"id": memory, "kind": "memory", "status": "approved", "path": one["path"],
+                   "redacted_by": "memories stay short"}  # fmt: skip
+    assert tool(governed, "decision_list")["result"]["total"] == 0
+    asked = {"decision_read": "ADR-0001", "graph_show": "charge_total", "graph_callers": "charge_total"}
+    for name, key, value in (*((n, "id", i) for n, i in asked.items()), ("symbols", "path", "src/payments/charge.py")):
+        answer = tool(governed, name, **{key: value})
+        assert not answer["ok"] and ".kl/policy.yaml denies it to you" in answer["error"]["reason"], (name, answer)
+    words = ("checkout", "vip", "charge")
+    commands = [(kind, "search", *words) for kind in ("decision", "memory", "objective", "knowledge", "graph")]
+    commands += [("knowledge", "list"), ("memory", "show", memory), ("memory", "inject")]
+    for command in commands:
+        for more in ((), ("--format", "json")):
+            ran = governed.kl(*command, *more, env=BOT)
+            assert ran.returncode == 0 and not any(word in ran.stdout for word in SECRETS), (command, ran.stdout)
+    assert governed.kl("decision", "show", "ADR-0001", env=BOT).returncode == 2
+    assert "HRNOTE" in governed.kl("decision", "show", "ADR-0001").stdout, "a person can open the file"
+    events = json.loads(governed.kl("context", "audit", "--format", "json").stdout)["decisions"]
+    purposes = {one["purpose"]: one for one in events}
+    assert {"tool decision_read", "tool memory_inject", "kl decision search", "kl graph search"} <= purposes.keys()
+    assert purposes["tool decision_read"]["items"] == [["deny", "people", "ADR-0001"]]
+    assert purposes["kl decision search"]["subject"] == "agent:codex" and purposes["tool symbols"]["package_id"] == ""
+    assert "kl decision search" in governed.kl("context", "audit").stdout
+
+
+@pytest.mark.requirement("E5")
+def test_hooks_of_agents_obey_the_policy_and_a_broken_one_shows_nothing(governed: Checkout) -> None:
+    governed.git("config", "kl.agents", "claude")
+    payload = json.dumps({"cwd": str(governed.root), "session_id": "s1", "source": "startup"})
+
+    def start(event: str) -> str:
+        done = governed.kl("agents", "hook", event, "--agent", "claude", input=payload)
+        assert (done.returncode, done.stderr) == (0, "")
+        return done.stdout
+
+    events = ("SessionStart", "PreCompact")
+    assert not any(word in start(event) for event in events for word in SECRETS)
+    (governed.root / ".kl/policy.yaml").unlink()
+    assert all("OBJSECRET" in start(event) for event in events) and "HALFUP" in start("SessionStart")
+    governed.write(".kl/policy.yaml", "rules:\n  - name: a\n    deny: {kinds: [memmory]}\n")
+    assert [start(event) for event in events] == ["", ""]
+    answer = tool(governed, "decision_list")
+    assert not answer["ok"] and "memmory" in answer["error"]["reason"]
+    assert governed.kl("decision", "search", "checkout", env=BOT).returncode == 2
+    done = governed.kl("doctor")
+    assert done.returncode == 1
+    assert 'wrong   policy       .kl/policy.yaml:3:20: unknown kind "memmory".' in done.stdout
+    assert "fix: edit .kl/policy.yaml" in done.stdout
+
+
+def test_a_policy_is_parsed_once_for_each_text(governed: Checkout, monkeypatch: pytest.MonkeyPatch) -> None:
+    parsed = list[bytes]()
+    monkeypatch.setattr(policy, "read_rules", lambda text, kinds: parsed.append(text) or read_rules(text, kinds))
+    ws = governed.workspace()
+    first, second = load_policy(ws), load_policy(governed.workspace())
+    assert first == second and first is not None and first.rules[0].name == "payments are internal"
+    assert len(parsed) == 1
+    governed.write(".kl/policy.yaml", "rules: []\n")
+    assert load_policy(ws) != first and len(parsed) == 2

@@ -6,7 +6,7 @@ asked for and never raises a rank: what was injected once would be injected for 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final
@@ -22,6 +22,7 @@ from kl_hooks.records.liveness import live_records
 from kl_hooks.records.query import RecordFilter, list_records, search_records
 
 if TYPE_CHECKING:
+    from kl_hooks.model.record import Record
     from kl_hooks.workspace import Workspace
 
 HEADING: Final = "## Project Knowledge"
@@ -63,12 +64,16 @@ class Injection:
     """Why the injection could not be recorded; empty: it was."""
 
 
-def inject(ws: Workspace, hints: Sequence[str], top: int, budget: int = BUDGET, *, folder: str = "") -> Injection:
+def inject(
+    ws: Workspace, hints: Sequence[str], top: int, budget: int = BUDGET, *, folder: str = "",
+    shows: Callable[[Record], bool] = lambda _: True,
+) -> Injection:  # fmt: skip
     """Return the section for these hints, or for where the work is, and record each memory in it as injected.
 
-    Without hints, at the start of a session: by tier, then by how many sessions confirmed a memory.
+    Without hints, at the start of a session: by tier, then by how many sessions confirmed a memory. `shows`: whether
+    the reader may be shown a memory.
     """
-    found = _offers(ws, [*hints] or _workplace_words(ws, folder))
+    found = _offers(ws, [*hints] or _workplace_words(ws, folder), shows)
     chosen = choose(found, top, only_matching=True) if hints else choose(found, len(found), only_matching=False)
     ids = [one.id for one in chosen]
     support = support_of(ws, tallies(ws, ids), set(ids))
@@ -90,7 +95,9 @@ def injection_limit(ws: Workspace, hints: Sequence[str]) -> int:
     return SESSION_START if not hints and configured == Settings._field_defaults["memory_top_k"] else configured
 
 
-def _offers(ws: Workspace, words: Sequence[str]) -> list[Offer]:
+def _offers(
+    ws: Workspace, words: Sequence[str], shows: Callable[[Record], bool] = lambda _: True
+) -> list[Offer]:  # fmt: skip
     wanted = RecordFilter((MEMORY.name,), ("approved",))
     found = live_records(ws, list_records(ws, wanted))
     hits = search_records(ws, words, wanted, _MOST_MATCHES) if words else []
@@ -102,7 +109,7 @@ def _offers(ws: Workspace, words: Sequence[str]) -> list[Offer]:
             known[one.id].opened_at, ranks.get(one.id), importance_today(ws, one, known[one.id]),
         )
         for one in found
-        if not has_faded(ws, one, known[one.id])
+        if not has_faded(ws, one, known[one.id]) and shows(one)
     ]  # fmt: skip
 
 

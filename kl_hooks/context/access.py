@@ -1,0 +1,219 @@
+"""Access: what answers that are no packages may show to whoever asks: searches, tools that read, what hooks inject.
+
+Rules and audit are those of packages (`kl_hooks.context.policy`), which is imported only where there is a policy: an
+agent's hooks run this module after every command.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final
+
+from kl_hooks.errors import UsageProblem
+from kl_hooks.model.package import POLICY_FILE, WITHHELD, Candidate, PolicyDecision
+
+if TYPE_CHECKING:
+    from kl_hooks.context.policy import Policy
+    from kl_hooks.model.claim import Claim
+    from kl_hooks.model.record import Record
+    from kl_hooks.workspace import Workspace
+
+_DENIED: Final = object()
+_SHOWN: Final = ("id", "kind", "status", "path", "line", "end_line", "relation", "level")
+"""Keys of an answer that are left of what is redacted."""
+_ENDS: Final = ("id", "source", "target")
+"""Keys whose value is what the answer is about: where it is denied, the whole entry is."""
+_LONGEST_ID: Final = 500
+
+
+def find_policy(ws: Workspace, actor: str = "") -> Policy | None:
+    """Return the policy of the working tree for an actor, as `load_policy`; None where there is no such file."""
+    try:
+        # lstat: a link to nothing, or a file that can't be looked at, must not switch the rules off
+        os.lstat(ws.root / POLICY_FILE)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    from kl_hooks.context.policy import load_policy
+
+    return load_policy(ws, actor)
+
+
+@contextmanager
+def access(ws: Workspace, purpose: str, actor: str = "") -> Iterator[Access]:
+    """Yield what may be shown in one answer; then append the decision on it to the audit.
+
+    `actor`: `human` or `agent:NAME`; empty: whoever runs this. Raises Problems for a wrong policy, as `load_policy`:
+    without the rules nothing may be shown.
+    """
+    made = Access(ws, find_policy(ws, actor))
+    try:
+        yield made
+    finally:
+        made.audit(purpose)
+
+
+class Access:
+    """What may be shown in one answer. Without a policy everything is."""
+
+    def __init__(self, ws: Workspace, policy: Policy | None) -> None:
+        self._ws, self._policy = ws, policy
+        self._effects: dict[tuple[str, str], tuple[str, str]] = {}
+
+    def shows(self, record: Record) -> bool:
+        """Return whether a record is neither denied nor redacted."""
+        return self._decide_record(record)[0] == "allow"
+
+    def shows_node(self, identifier: str, kind: str, path: str) -> bool:
+        """Return whether a page, a claim or another item that is no record is neither denied nor redacted."""
+        return self._policy is None or self._decide(_candidate(identifier, kind, path))[0] == "allow"
+
+    def shows_claim(self, claim: Claim) -> bool:
+        """Return whether a claim is neither denied nor redacted, by what it is about."""
+        return self.shows_node(f"claim:{claim.id}", "claim", _path_of(claim.about))
+
+    def records(self, found: Sequence[Record]) -> list[Record]:
+        """Return the records without the denied ones; of a redacted one its ID, status and file are left."""
+        from kl_hooks.model.record import Record
+
+        made = []
+        for one in found:
+            effect, rule = self._decide_record(one)
+            if effect == "redact":
+                made.append(Record(one.kind, one.id, {"title": f"(redacted by policy: {rule})", "status": one.status},
+                                   path=one.path))  # fmt: skip
+            elif effect == "allow":
+                made.append(one)
+        return made
+
+    def record(self, one: Record) -> Record:
+        """Return a record that somebody asked for by its ID, as `records`. UsageProblem where it is denied."""
+        return next(iter(self.records([one])), None) or _refuse(one.id)
+
+    def answer(self, plain: Any, *, wrote: bool = False) -> Any:
+        """Return a plain value without what is denied; of what is redacted, its ID, kind and place are left.
+
+        UsageProblem where what was asked for is denied; with `wrote`, of what was just written, its ID is returned.
+        """
+        if self._policy is None:
+            return plain
+        made = self._filtered(plain, self._decide_ids(plain))
+        if made is not _DENIED:
+            return made
+        identifier = str(plain.get("id", "")) if isinstance(plain, Mapping) else ""
+        return {"id": identifier} if wrote else _refuse(identifier)
+
+    def audit(self, purpose: str) -> None:
+        """Append what was decided to the package log; nothing where nothing was."""
+        if self._policy is None or not self._effects:
+            return
+        from kl_hooks.clock import iso
+        from kl_hooks.context.package_log import append_event
+        from kl_hooks.context.policy import audit_event
+        from kl_hooks.model.canonical import digest
+
+        rows = tuple((*key, *self._effects[key]) for key in sorted(self._effects))
+        name = f"pd-{digest('policy-decision/1', [self._policy.key, rows])[:12]}"
+        decision = PolicyDecision(name, self._policy.key, self._policy.actor, rows)
+        about = {"package_id": "", "created_at": iso(self._ws.clock.now()), "request_id": purpose}
+        append_event(self._ws.state, audit_event(decision, about))
+
+    def _decide(self, *variants: Candidate) -> tuple[str, str]:
+        """Return the effect on an item, of which the variants are different facts, and the rule; note it."""
+        assert self._policy is not None
+        found = self._policy.decide(variants)
+        self._effects[variants[0].id, ""] = found
+        return found
+
+    def _decide_record(self, record: Record) -> tuple[str, str]:
+        if self._policy is None:
+            return "allow", ""
+        from kl_hooks.records.retrieval import record_candidate
+
+        return self._decide(record_candidate(self._ws, record))
+
+    def _decide_ids(self, plain: Any) -> dict[str, tuple[str, str]]:
+        """Return the effect of each record, file and symbol that an answer names by its whole ID."""
+        from kl_hooks.code.query.lookup import symbols_by_id
+        from kl_hooks.model.symbol import RECORD_ID
+        from kl_hooks.records.query import get_records
+
+        names = sorted(set(_texts(plain)))
+        # `adr:ADR-0007` is the node of a decision in the graph
+        records = {one: one.partition(":")[2] or one for one in names if RECORD_ID.fullmatch(one.rpartition(":")[2])}
+        known = {one.id: one for one in get_records(self._ws, sorted(set(records.values())))}
+        found = {one: self._decide_record(known[name]) for one, name in records.items() if name in known}
+        with self._ws.store.reading("graph") as db:
+            symbols = symbols_by_id(db, [one for one in names if ":" in one]) if db is not None else {}
+        for one in names:
+            if one in symbols:
+                # what denies a file denies what it defines, as in a package
+                found[one] = self._decide(*(_candidate(one, kind, symbols[one].path) for kind in ("symbol", "file")))
+            elif one.startswith("file:"):
+                path = _path_of(one)
+                found[one] = self._decide(_candidate(one, "file", path), _candidate(one, "page", path))
+        return found
+
+    def _filtered(self, plain: Any, found: Mapping[str, tuple[str, str]]) -> Any:
+        """Return the value without what is denied, or `_DENIED`."""
+        if isinstance(plain, str):
+            return _DENIED if found.get(plain, ("", ""))[0] == "deny" else plain
+        if isinstance(plain, list | tuple):
+            return [made for one in plain if (made := self._filtered(one, found)) is not _DENIED]
+        if not isinstance(plain, Mapping):
+            return plain
+        effect, rule = self._decide_entry(plain, found)
+        if effect != "allow":
+            left = {key: plain[key] for key in _SHOWN if key in plain}
+            return _DENIED if effect == "deny" else {**left, "redacted_by": rule}
+        made, denied = dict[str, Any](), 0
+        for key, one in plain.items():
+            made[key] = self._filtered(one, found)
+            if made[key] is _DENIED:
+                if key in _ENDS or isinstance(one, Mapping):
+                    return _DENIED
+                made[key] = WITHHELD
+            elif isinstance(one, list | tuple) and any(isinstance(row, Mapping) for row in one):
+                denied += len(one) - len(made[key])
+        if denied and isinstance(made.get("total"), int):
+            made["total"] -= denied
+        return made
+
+    def _decide_entry(self, entry: Mapping[str, Any], found: Mapping[str, tuple[str, str]]) -> tuple[str, str]:
+        """Return the effect on an object of an answer, by its ID and its place."""
+        name, path = (str(entry.get(key) or "") for key in ("id", "path"))
+        effects = [found[name]] if name in found else []
+        if entry.get("schema") == "kl.claim/1":
+            effects += [self._decide(_candidate(f"claim:{name}", "claim", _path_of(str(entry.get("about")))))]
+        elif path and name not in found:
+            kind = str(entry.get("kind") or "")
+            kind = kind if kind in ("page", "violation") else "symbol"
+            effects += [self._decide(_candidate(name or f"file:{path}", kind, path))]
+        order = ("deny", "redact", "allow")
+        return min(effects, key=lambda one: order.index(one[0]), default=("allow", ""))
+
+
+def _candidate(identifier: str, kind: str, path: str) -> Candidate:
+    return Candidate(identifier, kind, "", "", "", path)
+
+
+def _path_of(node: str) -> str:
+    return node.removeprefix("file:").partition("#")[0] if node.startswith("file:") else ""
+
+
+def _texts(plain: Any) -> Iterator[str]:
+    """Yield every text of a value that could be an ID."""
+    if isinstance(plain, str):
+        if len(plain) <= _LONGEST_ID:
+            yield plain
+    elif isinstance(plain, Mapping):
+        for one in plain.values():
+            yield from _texts(one)
+    elif isinstance(plain, list | tuple):
+        for one in plain:
+            yield from _texts(one)
+
+
+def _refuse(identifier: str) -> Any:
+    raise UsageProblem(f"{POLICY_FILE} denies it to you.", place=identifier, hint="Ask a person, who can open it.")
