@@ -23,11 +23,11 @@ from kl_hooks.arch.layers import Edge, ManifestProblems, edges
 from kl_hooks.arch.manifest_parser import read_manifest
 from kl_hooks.arch.propose import yaml_quoted
 from kl_hooks.code.modules import plain_name
-from kl_hooks.config.yaml import snake_case, suggest_spelling
+from kl_hooks.config.yaml import snake_case
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
 from kl_hooks.model.manifest import MANIFEST, Allowance, Manifest
 from kl_hooks.model.symbol import RECORD_ID
-from kl_hooks.model.text import one_line, safe_text
+from kl_hooks.model.text import one_line, safe_text, suggest_spelling
 from kl_hooks.records.repository import used_numbers
 from kl_hooks.store.files import read_small, write_atomic
 from kl_hooks.store.locks import folder_lock

@@ -124,8 +124,8 @@ def _manifest_facts(ws: Workspace) -> _Facts:
 
 
 def _policy_facts(ws: Workspace) -> _Facts:
+    from kl_hooks.config.settings import POLICY_FILE
     from kl_hooks.context.access import find_policy
-    from kl_hooks.model.package import POLICY_FILE
 
     try:
         policy = find_policy(ws)

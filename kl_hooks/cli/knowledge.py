@@ -144,7 +144,7 @@ def list_(
 
 def _refuse_unknown_kinds(kinds: tuple[str, ...]) -> None:
     """UsageError for an unknown kind."""
-    from kl_hooks.config.yaml import suggest_spelling
+    from kl_hooks.model.text import suggest_spelling
 
     known = workspace().kinds
     for name in kinds:

@@ -7,9 +7,9 @@ import click
 from kl_hooks.cli.options import format_option
 from kl_hooks.cli.output import print_answer, workspace
 from kl_hooks.cli.record_output import warn_of_index_problems
-from kl_hooks.config.yaml import suggest_spelling
 from kl_hooks.errors import UsageProblem
 from kl_hooks.kinds.role import find_role, render_role
+from kl_hooks.model.text import suggest_spelling
 from kl_hooks.records.query import RecordFilter, get_record, list_records, record_to_dict
 
 

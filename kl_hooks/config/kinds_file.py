@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from kl_hooks.config.yaml import MapNode, Node, NodeReader, TextNode, load_yaml, suggest_spelling
+from kl_hooks.config.yaml import MapNode, Node, NodeReader, TextNode, load_yaml
 from kl_hooks.errors import UsageProblem
 from kl_hooks.model.kind import (
     AUTHORITIES,
@@ -23,7 +23,7 @@ from kl_hooks.model.kind import (
     with_proposals,
 )
 from kl_hooks.model.problem import Problem
-from kl_hooks.model.text import one_line
+from kl_hooks.model.text import one_line, suggest_spelling
 from kl_hooks.store.files import read_small
 
 _NAME: Final = re.compile(r"[a-z][a-z0-9_]{0,39}")

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 
 SETTINGS_FILE: Final = ".kl/config.yaml"
+POLICY_FILE: Final = ".kl/policy.yaml"
 _SETTINGS_KEYS: Final = (
     "version", "plugins", "verified_requires", "budget", "reviewers", "memory_top_k", "memory_auto_extract",
     "significance", "docs", "maintain", "verify",
@@ -230,14 +231,15 @@ def _folder(reader: NodeReader, node: Node) -> str:
 
 def _from_git(git: Mapping[str, str], problems: list[Problem]) -> dict[str, Any]:
     """The settings in git's configuration: `kl.plugins`, `kl.reviewers`, `kl.verified-requires`, `kl.budget`, …"""
+    known = {key.replace("_", "-"): key for key in (*_LISTS, *_LOOSER, "maintain")}
+    given = {key: git[name] for name, key in known.items() if name in git and (git[name] or key not in _LISTS)}
+    if not given:  # `kl.agents` alone, as every hook of an agent finds it, needs no reader of YAML
+        return {}
     from kl_hooks.config.yaml import ListNode, NodeReader, TextNode
 
     values: dict[str, Any] = {}
-    for key in (*_LISTS, *_LOOSER, "maintain"):
+    for key, text in given.items():
         name = key.replace("_", "-")
-        text = git.get(name)
-        if text is None or (key in _LISTS and not text):
-            continue
         words = tuple(TextNode(word, 0, 0) for word in text.replace(",", " ").split())
         node = ListNode(words, 0, 0) if key in _LISTS else TextNode(text, 0, 0)
         values[key] = [_read_value(NodeReader(f"git config kl.{name}", problems), key, node), 0, 0]

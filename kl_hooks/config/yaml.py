@@ -6,13 +6,13 @@ expand, limits hold before anything deep or large is built, nothing recurses, an
 
 from __future__ import annotations
 
-import difflib
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from kl_hooks.model.problem import Problem
+from kl_hooks.model.text import suggest_spelling
 from kl_hooks.store.files import MAX_BYTES
 
 
@@ -242,13 +242,6 @@ def _from_parser(path_name: str, error: Any) -> Problem:
 _TRUE: Final = frozenset({"true", "yes", "on"})
 _FALSE: Final = frozenset({"false", "no", "off"})
 _HUMP: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
-
-
-def suggest_spelling(word: str, known: Collection[str]) -> str:
-    """`Did you mean "…"?` with the known word most like `word`; empty where none is like it."""
-    # difflib takes the square of the length in the worst case, and the word comes from a file
-    close = difflib.get_close_matches(word[:80], sorted(known), n=1, cutoff=0.6)
-    return f'Did you mean "{close[0]}"?' if close else ""
 
 
 def snake_case(key: str) -> str:

@@ -11,12 +11,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
+from kl_hooks.config.settings import POLICY_FILE
 from kl_hooks.errors import UsageProblem
-from kl_hooks.model.package import POLICY_FILE, WITHHELD, Candidate, PolicyDecision
 
 if TYPE_CHECKING:
     from kl_hooks.context.policy import Policy
     from kl_hooks.model.claim import Claim
+    from kl_hooks.model.package import Candidate
     from kl_hooks.model.record import Record
     from kl_hooks.workspace import Workspace
 
@@ -112,6 +113,7 @@ class Access:
         from kl_hooks.context.package_log import append_event
         from kl_hooks.context.policy import audit_event
         from kl_hooks.model.canonical import digest
+        from kl_hooks.model.package import PolicyDecision
 
         rows = tuple((*key, *self._effects[key]) for key in sorted(self._effects))
         name = f"pd-{digest('policy-decision/1', [self._policy.key, rows])[:12]}"
@@ -157,6 +159,8 @@ class Access:
 
     def _filtered(self, plain: Any, found: Mapping[str, tuple[str, str]]) -> Any:
         """Return the value without what is denied, or `_DENIED`."""
+        from kl_hooks.model.package import WITHHELD
+
         if isinstance(plain, str):
             return _DENIED if found.get(plain, ("", ""))[0] == "deny" else plain
         if isinstance(plain, list | tuple):
@@ -195,6 +199,8 @@ class Access:
 
 
 def _candidate(identifier: str, kind: str, path: str) -> Candidate:
+    from kl_hooks.model.package import Candidate
+
     return Candidate(identifier, kind, "", "", "", path)
 
 

@@ -10,6 +10,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from kl_hooks.config.settings import POLICY_FILE
 from kl_hooks.context.access import find_policy
 from kl_hooks.context.fuse import fuse, sift
 from kl_hooks.context.gather import Gathered, all_retrievers, code_of, gather, near_code
@@ -32,7 +33,7 @@ from kl_hooks.errors import UsageProblem
 from kl_hooks.hookspecs import Retriever
 from kl_hooks.model.canonical import digest
 from kl_hooks.model.claim import Tier
-from kl_hooks.model.package import POLICY_FILE, Item, Omission, Package, Query, Request, Signals, Task
+from kl_hooks.model.package import Item, Omission, Package, Query, Request, Signals, Task
 
 if TYPE_CHECKING:
     from kl_hooks.context.policy import Policy

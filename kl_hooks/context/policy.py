@@ -16,13 +16,14 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.config.compile_cache import load_compiled
+from kl_hooks.config.settings import POLICY_FILE
 from kl_hooks.context import package_log
 from kl_hooks.context.fuse import Ranked
 from kl_hooks.context.page import Code
 from kl_hooks.errors import UsageProblem
 from kl_hooks.model.actors import agent
 from kl_hooks.model.canonical import digest
-from kl_hooks.model.package import CODE, POLICY_FILE, WITHHELD, Candidate, Omission, PolicyDecision
+from kl_hooks.model.package import CODE, WITHHELD, Candidate, Omission, PolicyDecision
 from kl_hooks.model.problem import Problem, Problems
 from kl_hooks.model.text import one_line
 from kl_hooks.proof.expected_tests import path_matches
@@ -182,7 +183,7 @@ def _read_rule(reader: NodeReader, node: Node, kinds: Collection[str], names: Co
 
 
 def _read_values(reader: NodeReader, key: str, node: Node, kinds: Collection[str]) -> Iterator[str]:
-    from kl_hooks.config.yaml import suggest_spelling
+    from kl_hooks.model.text import suggest_spelling
 
     known = {*_KINDS, *kinds}
     found = reader.texts(node, f'"{key}"')

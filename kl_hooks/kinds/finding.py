@@ -24,18 +24,14 @@ from kl_hooks.evidence.sources.transcript import ToolCall, Transcript
 from kl_hooks.git.objects import object_id
 from kl_hooks.kinds.catalog import FINDING
 from kl_hooks.kinds.shell import Command, simple_commands
-from kl_hooks.model.claim import Tier
 from kl_hooks.model.record import Record
 from kl_hooks.model.symbol import make_id, split_id
 from kl_hooks.model.text import name_list, one_line, safe_text
-from kl_hooks.records.query import get_records
-from kl_hooks.records.repository import identity_digest
-from kl_hooks.records.sync import sync
-from kl_hooks.records.write import change_record, create_records
 from kl_hooks.store.redaction import redact
 
 if TYPE_CHECKING:
     from kl_hooks.code.query.session import Graph
+    from kl_hooks.model.claim import Tier
     from kl_hooks.model.symbol import Symbol
     from kl_hooks.workspace import Workspace
 
@@ -386,35 +382,58 @@ class RecordedFindings:
 
 def record_findings(ws: Workspace, calls: Iterable[Call]) -> RecordedFindings:
     """Record what these calls found out or changed, all in one step. One that exists is bound to today's content."""
-    from kl_hooks.evidence.claims import all_claims
-
-    found: dict[str, Found] = {}
+    extracted: list[Found] = []
     nothing = 0
     for call in calls:
         who = call.agent or agent(ws.environ) or ""
         one = extract(replace(call, agent=who, session=call.session or session(ws.environ) or ""), str(ws.root))
         if one is None:
             nothing += 1
-            continue
+        else:
+            extracted.append(one)
+    if not extracted:
+        return RecordedFindings(nothing=nothing)
+    # here: after most calls of an agent there is nothing to record
+    from kl_hooks.records.query import get_records
+    from kl_hooks.records.repository import identity_digest
+    from kl_hooks.records.sync import sync
+
+    found: dict[str, Found] = {}
+    for one in extracted:
         digest = identity_digest(FINDING, {"entity": one.entity, "finding": one.finding})
         # the first of equal ones: the ID is a hash of entity and wording, so they are one finding
         found.setdefault(f"{FINDING.prefix}-{digest}", one)
     sync(ws)
     existing = {record.id: record for record in get_records(ws, list(found))}
     fresh = [one for key, one in found.items() if key not in existing]
-    claims = all_claims(ws, lambda _: None) if any(one.command for one in fresh) else ()
-    tiers = {claim.about: claim.tier for claim in claims if claim.author == "auto"}
+    today = _anchors_of(ws, [found[key] for key in existing])
+    moved = [
+        (record, anchors) for record, anchors in zip(existing.values(), today, strict=True)
+        if anchors and anchors != record.values.get("anchors")
+    ]  # fmt: skip
+    if not fresh and not moved:
+        return RecordedFindings((), tuple(sorted(existing)), nothing)
+    from kl_hooks.records.write import change_record, create_records
+
+    tiers = _observed_tiers(ws) if any(one.command for one in fresh) else {}
     raws = [_fields_of(one, anchors, tiers) for one, anchors in zip(fresh, _anchors_of(ws, fresh), strict=True)]
     made = create_records(ws, FINDING, raws, by=raws[0].get("source", "")) if raws else []
-    today = _anchors_of(ws, [found[key] for key in existing])
-    for record, anchors in zip(existing.values(), today, strict=True):
-        if anchors and anchors != record.values.get("anchors"):
-            change_record(ws, record, {"anchors": anchors}, how="found again")
+    for record, anchors in moved:
+        change_record(ws, record, {"anchors": anchors}, how="found again")
     return RecordedFindings(tuple(made), tuple(sorted(existing)), nothing)
+
+
+def _observed_tiers(ws: Workspace) -> dict[str, Tier]:
+    """Return the tier of each claim that our own evidence makes, by what it is about."""
+    from kl_hooks.evidence.claims import all_claims
+
+    return {claim.about: claim.tier for claim in all_claims(ws, lambda _: None) if claim.author == "auto"}
 
 
 def _fields_of(found: Found, anchors: Mapping[str, str], tiers: Mapping[str, Tier]) -> dict[str, Any]:
     about = list(anchors) or ([make_id("file", found.entity)] if found.is_path else [])
+    from kl_hooks.model.claim import Tier
+
     tier = tiers.get(make_id("command", found.command)) if found.command else None
     confidence = _REFUTED_CONFIDENCE if tier is Tier.GUESSED else found.confidence
     confidence = max(confidence, _VERIFIED_CONFIDENCE) if tier is Tier.VERIFIED else confidence

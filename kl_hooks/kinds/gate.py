@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from kl_hooks.config.yaml import suggest_spelling
 from kl_hooks.errors import UsageProblem
 from kl_hooks.model.record import Record
+from kl_hooks.model.text import suggest_spelling
 from kl_hooks.records.query import RecordFilter, list_records
 from kl_hooks.workspace import Workspace
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from kl_hooks.config.yaml import suggest_spelling
 from kl_hooks.errors import UsageProblem
 from kl_hooks.model.kind import Field, Kind
 from kl_hooks.model.record import Record
+from kl_hooks.model.text import suggest_spelling
 
 _GROUPS: Final[Mapping[str, str]] = {
     "architecture_decisions": "decision", "adrs": "decision", "project_decisions": "decision",

@@ -15,7 +15,6 @@ WEIGHTS: Final = ("default", "none", "low", "high")
 OPTIONS: Final = ("weight", "profile", "max_sources", "pins", "scope")
 """Fields of a request that the package log keeps where they differ from their defaults."""
 
-POLICY_FILE: Final = ".kl/policy.yaml"
 WITHHELD: Final = "withheld"
 """In place of the ID of a denied item, for agents: the ID of code or of a page is its path and name."""
 

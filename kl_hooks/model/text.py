@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Final
 
 # Bidirectional characters change the order in which a person reads (CVE-2021-42574), invisible ones hide text.
@@ -83,3 +83,12 @@ def quoted_lines(text: str, prefix: str) -> str:
     """The defused lines, each after `prefix`, without blank ones at both ends."""
     lines = [line.rstrip() for line in defuse(text).strip("\n").split("\n")]
     return "\n".join((prefix + line).rstrip() for line in lines)
+
+
+def suggest_spelling(word: str, known: Collection[str]) -> str:
+    """`Did you mean "…"?` with the known word most like `word`; empty where none is like it."""
+    from difflib import get_close_matches  # a millisecond that only a wrong word costs
+
+    # difflib takes the square of the length in the worst case, and the word comes from a file
+    close = get_close_matches(word[:80], sorted(known), n=1, cutoff=0.6)
+    return f'Did you mean "{close[0]}"?' if close else ""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import secrets
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -133,7 +133,7 @@ def counted_fields(
     count = _occurrence_counts(db, kind, [record], new=new)[record.id]
     clone = _clone_id(db)
     if not clone:
-        clone = secrets.token_hex(4)
+        clone = os.urandom(4).hex()
         insert_events(db, [Event(_CLONE, "", body={"id": clone})], iso(now))
     by_clone = _counts_by_clone(record) | ({clone: str(count.here)} if count.here else {})
     total = int(given.get("occurrence_count") or count.total)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.clock import iso
@@ -76,6 +75,8 @@ def get_record(ws: Workspace, identifier: str, kind: str = "") -> Record:
             if found:
                 reason = f"is of the kind {found[0].kind}, which nothing describes today."
                 raise UsageProblem(reason, place=found[0].id, hint=_UNKNOWN_KIND_HINT.format(found[0].kind))
+    from difflib import get_close_matches  # a millisecond that only a wrong ID costs
+
     kinds = (kind,) if kind else ()
     known = [one.id for one in list_records(ws, RecordFilter(kinds, archived=True, expired=True))]
     near = get_close_matches(wanted.upper(), known, 1)

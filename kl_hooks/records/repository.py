@@ -10,7 +10,6 @@ import hashlib
 import json
 import os
 import re
-import secrets
 import stat
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -337,7 +336,7 @@ class NewIds:
         if kind.numbering == "hash":
             return f"{kind.prefix}-{identity_digest(kind, values)}"
         if kind.numbering == "random":
-            return f"{kind.prefix}-{secrets.token_hex(8)[: kind.digits or 8]}"
+            return f"{kind.prefix}-{os.urandom(8).hex()[: kind.digits or 8]}"
         if self._last is None:
             self._last = max([*_numbers_of_files(self._ws, kind), *_numbers_in_rows(self._db, kind)], default=0)
         self._last += 1

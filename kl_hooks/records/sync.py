@@ -17,18 +17,6 @@ from kl_hooks.model.kind import Kind
 from kl_hooks.model.problem import Problem
 from kl_hooks.model.record import Record
 from kl_hooks.model.symbol import Link
-from kl_hooks.records.document import ParsedDocument, duplicate_id, read_document
-from kl_hooks.records.pages import (
-    LINK_METHODS,
-    LINK_RELATION,
-    PAGE_KIND,
-    Page,
-    PageNames,
-    PageText,
-    all_pages,
-    link_target,
-    read_page,
-)
 from kl_hooks.records.redaction import redact_problem, redact_record, redact_text
 from kl_hooks.records.repository import (
     StoredRecord,
@@ -46,6 +34,7 @@ from kl_hooks.store.files import MAX_BYTES, read_small
 from kl_hooks.store.redaction import redact
 
 if TYPE_CHECKING:
+    from kl_hooks.records.pages import Page, PageText
     from kl_hooks.store.database import Database
     from kl_hooks.workspace import Workspace
 
@@ -163,6 +152,8 @@ def _known_pages(db: Database | None) -> dict[str, str]:
 
 def _read_file(ws: Workspace, db: Database, path: str, stamp: str) -> Record | None:
     """Read an authored file into its row; return the record to index, the last good version if need be."""
+    from kl_hooks.records.document import ParsedDocument, read_document  # brings the reader of YAML
+
     kind = kind_of_path(path, ws.kinds)
     if kind is None:
         return None
@@ -204,6 +195,8 @@ def _stored_problems(db: Database | None) -> tuple[Problem, ...]:
         paths.setdefault((kind, identifier), []).append(path)
     for (kind, identifier), (*others, last) in paths.items():
         if others:
+            from kl_hooks.records.document import duplicate_id
+
             found.append(duplicate_id(kind, identifier, last, others))
     return tuple(sorted(found))
 
@@ -262,12 +255,14 @@ def _sync_pages(
     """
     before = _known_pages(db)
     vanished = sorted(before.keys() - listed.keys())
+    stale = [path for path, stamp in listed.items() if not stamp or before.get(path) != stamp]
+    if read or stale:  # else nothing is read: most questions find all pages as they were
+        from kl_hooks.records.pages import Page, read_page
     db.many("DELETE FROM page WHERE path = ?", [(path,) for path in {*removed, *vanished}])
     for path, record in read.items():
         text = read_page(ws, path) if "[[" in record.body or "](" in record.body else None
         node = _record_node(ws.kinds[record.kind], record.id)
         _write_page_row(db, ws, Page(path, node, record.id, record.title), "", text)
-    stale = [path for path, stamp in listed.items() if not stamp or before.get(path) != stamp]
     texts = {path: read_page(ws, path) for path in stale}
     for path, text in texts.items():
         _write_page_row(db, ws, Page(path, f"file:{path}", "", text.title), listed[path], text)
@@ -276,6 +271,8 @@ def _sync_pages(
 
 
 def _write_page_row(db: Database, ws: Workspace, page: Page, stamp: str, text: PageText | None) -> None:
+    from kl_hooks.records.pages import LINK_METHODS
+
     by_method = zip(LINK_METHODS, (text.links, text.files) if text else (), strict=False)
     links = [
         [redact_text(one.target), redact_text(one.shown), one.line, one.column, how]
@@ -308,6 +305,8 @@ def _index_sections(db: Database, texts: Mapping[str, PageText], removed: Sequen
     """Index the sections of pages of docs, so that each is found by its own words."""
     batch: dict[str, list[index.Document]] = {path: [] for path in (*removed, *texts)}
     rows = []
+    if texts:
+        from kl_hooks.records.pages import PAGE_KIND
     for path, text in texts.items():
         for number, one in enumerate(text.sections):
             title = redact(" › ".join((text.title, *one.around, one.title) if one.anchor else (text.title,)))
@@ -329,7 +328,10 @@ def _resolve_links(ws: Workspace, db: Database, read: Mapping[str, Record], remo
     prefixes = {one.prefix: one.node for one in ws.kinds.values()}
     batch: dict[str, list[Link]] = {path: [] for path in removed}
     linking = db.rows("SELECT path, authored, node, links, leads FROM page WHERE links <> '[]' OR leads <> '[]'")
-    names = PageNames(all_pages(db) if linking else ())
+    if linking:
+        from kl_hooks.records.pages import LINK_RELATION, PageNames, all_pages, link_target
+
+        names = PageNames(all_pages(db))
     for path, authored, source, written, old in linking:
         found = (
             (link_target(ws, db, names, target, how), line, how) for target, _, line, _, how in json.loads(written)

@@ -10,13 +10,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from kl_hooks.clock import micros
-from kl_hooks.config.yaml import suggest_spelling
 from kl_hooks.model.canonical import replace_surrogates
 from kl_hooks.model.kind import Field, Kind
 from kl_hooks.model.problem import Problem
 from kl_hooks.model.record import Value
 from kl_hooks.model.symbol import ID_PREFIXES, RECORD_ID
-from kl_hooks.model.text import one_line, safe_text
+from kl_hooks.model.text import one_line, safe_text, suggest_spelling
 
 _MAX_LINE: Final = 2_000
 _MAX_TEXT: Final = 100_000

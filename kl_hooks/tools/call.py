@@ -8,12 +8,11 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Final
 
-from kl_hooks.config.yaml import suggest_spelling
 from kl_hooks.context.access import access
 from kl_hooks.errors import CLEAN, KlError, UsageProblem
 from kl_hooks.model.canonical import replace_surrogates
 from kl_hooks.model.problem import Problems
-from kl_hooks.model.text import one_line
+from kl_hooks.model.text import one_line, suggest_spelling
 from kl_hooks.tools import graph_tools, knowledge_tools
 from kl_hooks.tools.kind_tools import author, tools_of
 from kl_hooks.tools.tool import SCHEMA, checked_arguments, read_arguments

@@ -17,8 +17,8 @@ from mcp.server import Server
 from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
 
-from kl_hooks.config.yaml import suggest_spelling
 from kl_hooks.errors import CLEAN, KlError, UsageProblem
+from kl_hooks.model.text import suggest_spelling
 from kl_hooks.tools.call import call, catalogue
 
 if TYPE_CHECKING:

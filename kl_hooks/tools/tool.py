@@ -10,10 +10,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from kl_hooks.config.yaml import suggest_spelling
 from kl_hooks.errors import UsageProblem
 from kl_hooks.model.canonical import replace_surrogates
-from kl_hooks.model.text import one_line
+from kl_hooks.model.text import one_line, suggest_spelling
 
 if TYPE_CHECKING:
     from kl_hooks.workspace import Workspace

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -54,12 +55,12 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Checkout]:
     patch.undo()
 
 
-def modules_of(repo: Checkout, *args: str) -> set[str]:
+def modules_of(repo: Checkout, *args: str, input: str = "") -> set[str]:
     command = [sys.executable, "-P", "-c", CALL, *args]
-    done = subprocess.run(command, cwd=repo.root, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, cwd=repo.root, input=input, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     found = done.stderr.rpartition("MODULES ")[2].split()
-    assert {"kl_hooks.cli.main", "kl_hooks.arch.gate"} & {*found}
+    assert {"kl_hooks.cli.main", "kl_hooks.arch.gate", "kl_hooks.tools.agent_hooks"} & {*found}
     return set(found)
 
 
@@ -102,6 +103,37 @@ def test_asking_for_symbols_imports_no_evidence_and_no_other_question(shop: Chec
 
 def test_noting_a_commit_opens_no_database(shop: Checkout) -> None:
     assert sorted(modules_of(shop, "commits", "record") & {"sqlite3", "_sqlite3", "kl_hooks.plugins"}) == []
+
+
+READERS = {"kl_hooks.records.document", "kl_hooks.records.pages", "kl_hooks.config.yaml", "difflib", "secrets"}
+WRITERS = {"kl_hooks.records.write", "kl_hooks.evidence.claims", "kl_hooks.evidence.ledger", "kl_hooks.model.claim"}
+SHELL = {"hook_event_name": "PostToolUse", "tool_name": "Bash", "tool_response": {"stdout": "ok"}}
+
+
+@pytest.mark.parametrize(
+    ("event", "first", "unneeded"),
+    [
+        (
+            {"hook_event_name": "PreCompact"},
+            0,
+            READERS | WRITERS | {"kl_hooks.model.package", "kl_hooks.context.policy"},
+        ),
+        ({**SHELL, "tool_input": {"command": "ls -la"}}, 0, READERS | WRITERS | {"kl_hooks.records.sync", "sqlite3"}),
+        ({**SHELL, "tool_input": {"command": "make it"}}, 1, READERS | WRITERS),
+    ],
+    ids=["compaction", "a look", "a known command"],
+)
+def test_hooks_of_agents_import_no_more_than_they_need(
+    shop: Checkout, event: dict[str, object], first: int, unneeded: set[str]
+) -> None:
+    shop.git("config", "kl.agents", "claude")
+    given = json.dumps({"cwd": str(shop.root), "session_id": "s1", **event})
+    command = ("agents", "hook", str(event["hook_event_name"]), "--agent", "claude")
+    for _ in range(first):  # what is new is recorded, and the index brought up to date
+        assert shop.kl(*command, input=given).returncode == 0
+        assert shop.kl("finding", "list").stdout.startswith("FND-")
+    found = modules_of(shop, *command, input=given)
+    assert sorted(found & unneeded) == [] and "yaml" not in found
 
 
 def test_the_look_finds_what_is_heavy(shop: Checkout) -> None:
