@@ -92,8 +92,8 @@ def words_in(text: str) -> Iterator[tuple[str, str]]:
 
 def of_python(path: Path, source: str, strings: bool = True) -> Iterator[Found]:
     """Yield what is found in a Python file: names that it defines, docstrings, comments, and other `strings`."""
-    texts = {} if strings else dict(_docstrings(source))
-    for name, line in _defined_names(source):
+    texts, names = _texts_and_names(source)
+    for name, line in names:
         if name in DATA_NAMES:
             continue
         for word, replacement in words_in(re.sub(r"(?<=[a-z])(?=[A-Z])|_", " ", name).strip()):
@@ -141,21 +141,19 @@ def _is_test(file: Path) -> bool:
     return path.is_relative_to(ROOT) and path.relative_to(ROOT).parts[0] in TESTS
 
 
-def _docstrings(source: str) -> Iterator[tuple[int, int]]:
-    """The first and last lines of strings that are statements."""
+def _texts_and_names(source: str) -> tuple[dict[int, int], list[tuple[str, int]]]:
+    """First line → last line of strings that are statements, and (name, line) of what is defined."""
+    texts: dict[int, int] = {}
+    names: list[tuple[str, int]] = []
     for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
-            yield node.lineno, node.end_lineno or node.lineno
-
-
-def _defined_names(source: str) -> Iterator[tuple[str, int]]:
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            yield node.name, node.lineno
-        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            yield node.id, node.lineno
-        elif isinstance(node, ast.arg):
-            yield node.arg, node.lineno
+        match node:
+            case ast.Expr(value=ast.Constant(value=str())):
+                texts[node.lineno] = node.end_lineno or node.lineno
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+                names.append((name, node.lineno))
+            case ast.Name(id=name, ctx=ast.Store()) | ast.arg(arg=name):
+                names.append((name, node.lineno))
+    return texts, names
 
 
 if __name__ == "__main__":

@@ -102,6 +102,7 @@ def test_each_source_is_judged_by_its_own_content(tmp_path: Path) -> None:
     assert (judged(folder).clean, judged(folder, STAGED).clean, judged(folder, "HEAD").clean) == (True, False, True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("written", "expected"),
     [
@@ -209,6 +210,7 @@ def test_odd_files_that_are_judged_like_others(tmp_path: Path) -> None:
     assert found.problems == ()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("content", "place"),
     [(b"x = '\xe9'\n", ":1:"), (b"x = 1\0\n", ""), (b"x = " + b"(" * 5000 + b")" * 5000, ":1:")],

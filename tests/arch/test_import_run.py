@@ -78,6 +78,7 @@ def lint_imports(folder: Path) -> set[str]:
     return set(re.findall(r"^(C\d+) BROKEN", done.stdout, re.MULTILINE))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_the_verdict_is_that_of_lint_imports(tmp_path: Path, seed: int) -> None:
     chance = random.Random(seed)

@@ -104,6 +104,7 @@ def test_who_imports_some_modules(ws: Workspace, tmp_path: Path) -> None:
         assert set(found.index.into(names)) == expected, names
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("few", [0, 2])
 @pytest.mark.parametrize("seed", range(8))
 def test_cached_or_not_it_is_the_same(

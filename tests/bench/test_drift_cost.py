@@ -39,6 +39,7 @@ def little_django(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Repository
     return repository("django")
 
 
+@pytest.mark.slow
 def test_files_in_no_layer_make_no_difference_between_the_verdicts(
     little_django: Repository, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -52,6 +53,7 @@ def test_files_in_no_layer_make_no_difference_between_the_verdicts(
     assert "  imports through files in no layer followed: 1 more, not compared" in printed
 
 
+@pytest.mark.slow
 def test_the_rules_it_leaves_fit_what_kl_follows_by_default(little_django: Repository) -> None:
     drift_cost.verified(little_django, None)
     assert "unassigned_imports: follow" in (little_django.top / ".kl" / "architecture.yaml").read_text()

@@ -23,6 +23,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_what_can_not_be_downloaded_is_reported_and_leaves_no_repository(cache: Path) -> None:
     with pytest.raises(NotHere, match="pip could not get Django"):
         repository("django")

@@ -232,6 +232,7 @@ STYLE: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
 )  # fmt: skip
 
 
+@pytest.mark.slow
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(prior=PRIOR, style=STYLE, end=st.sampled_from(["", "\n", "\r\n", "\n\n"]), agent=st.sampled_from(list(FILES)))
 def test_any_prior_settings_survive(

@@ -48,6 +48,7 @@ def given(repo: Checkout, task: str) -> list[str]:
     return [str(one["id"]) for one in package(repo, task)["items"]]
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("A24", "A31")
 def test_records_come_with_a_task_that_names_what_they_are_about(shop: Checkout) -> None:
     by_path = decided(shop, "Alpha", "src/shop/cart.py")
@@ -74,6 +75,7 @@ def test_the_governed_symbols_come_too(shop: Checkout) -> None:
     assert "type:shop.cart.Basket" in given(shop, "look at src/shop/cart.py")
 
 
+@pytest.mark.slow
 def test_the_nearest_three_are_given_and_the_rest_counted(shop: Checkout) -> None:
     far = [decided(shop, f"Far {n}", place) for n, place in enumerate(("src/", "src", "src/shop/"))]
     near = [decided(shop, f"Near {n}", place) for n, place in enumerate(("src/shop/cart.py", "type:shop.cart.Basket"))]

@@ -303,6 +303,7 @@ def test_quiet_prints_nothing_when_clean(in_shop: Call) -> None:
 # -- rules loosened by the commits they judge --------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("old", "new", "printed"),
     [

@@ -133,6 +133,7 @@ def test_a_test_that_also_failed_on_the_same_content_is_not_hard(repo: Checkout)
     assert claim["tier"] == "inferred", "other content, another matter"
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("A36")
 def test_the_parent_process_is_no_second_observation_and_another_way_of_running_is(repo: Checkout) -> None:
     repo.write("tests/test_a.py", "def test_one(): pass\n")

@@ -62,6 +62,7 @@ def test_a_task_gives_a_cited_package(repo: Path) -> None:
     assert "send_mail" not in out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("budget", ["256", "300", "400", "64tok", "120tok", "6000"])
 @pytest.mark.parametrize("shape", ["text", "markdown", "xml"])
 @pytest.mark.requirement("E6")
@@ -71,6 +72,7 @@ def test_what_is_printed_never_exceeds_the_budget(repo: Path, budget: str, shape
     assert 0 < len(out) <= limit
 
 
+@pytest.mark.slow
 def test_the_same_task_gives_the_same_bytes(repo: Path) -> None:
     now = ("--now", "2026-11-21T12:00:00Z")
     for shape in ("text", "markdown", "xml", "json"):
@@ -154,6 +156,7 @@ def test_a_usage_error_is_exit_2_with_a_reason_and_empty_stdout(
     assert message in ran.stderr and ran.stdout == ""
 
 
+@pytest.mark.slow
 def test_ascii_where_the_locale_has_nothing_else(repo: Path) -> None:
     args = ("send letter", "--now", "2026-11-21")
     wide, narrow = (kl(repo, *args, LC_ALL=locale).stdout for locale in ("C.UTF-8", "C"))
@@ -181,6 +184,7 @@ def test_help_names_the_options_and_the_commands(repo: Path) -> None:
     assert "--budget" in out and "show" in out and "why" in out and "Example: kl context" in out
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("A36")
 def test_tests_are_noted_at_the_code_they_use_and_are_items_where_they_fail(repo: Path) -> None:
     """From end to end: the test passes in one process and in two, then fails."""
@@ -233,6 +237,7 @@ def decided(repo: Path, title: str) -> str:
     return made
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("A4", "A5")
 def test_the_weight_decides_how_much_is_retrieved(repo: Path) -> None:
     weights = {one: kl(repo, "send_mail", "--weight", one).stdout for one in ("none", "low", "default", "high")}
@@ -247,6 +252,7 @@ def test_the_weight_decides_how_much_is_retrieved(repo: Path) -> None:
     assert "one link from" not in kl(repo, "send_mail", "--explain").stdout
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("A18", "A19", "E7")
 def test_profiles_order_records_by_proof_and_a_large_record_hides_none(repo: Path) -> None:
     large = decided(repo, "Round totals half even " + "and write why " * 40)
@@ -263,6 +269,7 @@ def test_profiles_order_records_by_proof_and_a_large_record_hides_none(repo: Pat
     assert [one["id"] for one in again["items"]] == [one["id"] for one in shown["items"]]
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("E2", "E4")
 def test_pins_are_in_and_the_scope_bounds_code(repo: Path) -> None:
     decision = decided(repo, "Zebras are striped")
@@ -310,6 +317,7 @@ def test_what_governs_the_code_of_the_task_is_in_a_small_package(repo: Path) -> 
     assert f"] {made}" in out and "- src/shop/mail.py\n" in out
 
 
+@pytest.mark.slow
 def test_a_run_of_this_content_counts_before_a_newer_run_of_another(repo: Path) -> None:
     test = repo / "tests" / "test_price.py"
     test.parent.mkdir()

@@ -74,6 +74,7 @@ def failure(repo: Checkout, approach: str, severity: str, *more: str) -> str:
     return made.stdout.split()[0]
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("B15", "B16", "B17", "B18")
 def test_failures_are_ordered_by_severity_recency_and_likeness_and_cuts_are_counted(repo: Checkout) -> None:
     names = {word: failure(repo, word, severity) for word, severity in (
@@ -95,6 +96,7 @@ def test_failures_are_ordered_by_severity_recency_and_likeness_and_cuts_are_coun
     assert cut == {"failure_patterns": 4}
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("B18", "B28", "B34", "B17")
 def test_a_build_gets_gates_roles_and_the_overview_of_its_feature(repo: Checkout) -> None:
     assert repo.kl("seed", "--system").returncode == 0

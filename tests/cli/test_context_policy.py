@@ -59,6 +59,7 @@ def document(repo: Checkout, **environ: str) -> Any:
     return json.loads(context(repo, "--format", "json", **environ))
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("E5")
 def test_denied_is_dropped_and_redacted_has_id_kind_and_place_only(shop: Checkout) -> None:
     plain = document(shop)
@@ -85,6 +86,7 @@ def test_denied_is_dropped_and_redacted_has_id_kind_and_place_only(shop: Checkou
     assert "- src/customers/vip.py (redacted)\n  vip_checkout_total:1\n" in text and "denied by policy" in text
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("E16")
 def test_what_is_denied_uses_no_budget(shop: Checkout) -> None:
     shop.write("src/receipt.py", 'def receipt() -> int:\n    """Print a receipt after checkout."""\n    return 1\n')
@@ -97,6 +99,7 @@ def test_what_is_denied_uses_no_budget(shop: Checkout) -> None:
     assert sum(governed) > sum(plain)
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("E5")
 def test_an_agent_is_not_shown_what_it_is_denied(shop: Checkout) -> None:
     shop.write(".kl/policy.yaml", POLICY)
@@ -138,6 +141,7 @@ def test_where_all_is_denied_the_package_is_empty_valid_and_states_it(shop: Chec
     assert event["counts"]["allow"] == 0 and event["counts"]["deny"] > 3
 
 
+@pytest.mark.slow
 def test_the_same_input_gives_the_same_bytes_and_no_rule_gives_the_same_items(shop: Checkout) -> None:
     plain = context(shop, "--format", "json")
     shop.write(".kl/policy.yaml", POLICY)
@@ -148,6 +152,7 @@ def test_the_same_input_gives_the_same_bytes_and_no_rule_gives_the_same_items(sh
     assert context(shop, "--format", "json") == plain
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ["rules: [", "rules:\n  - name: a\n    deny: {kinds: [memmory]}\n", ""])
 def test_a_broken_policy_gives_no_package(shop: Checkout, text: str) -> None:
     package = document(shop)["package_id"]

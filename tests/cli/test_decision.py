@@ -56,6 +56,7 @@ def test_what_states_nothing_is_not_made(omitted: str, repo: Checkout) -> None:
     assert not (repo.root / ".kl/knowledge").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("A21", "A23", "A26", "B21")
 def test_one_takes_the_place_of_another_and_both_report_it(repo: Checkout) -> None:
     for title in ("One", "Two", "Three"):
@@ -82,6 +83,7 @@ def status_of(repo: Checkout, *ids: str) -> list[str]:
     return [shown(repo, one)["status"] for one in ids]
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("A21")
 def test_a_proposal_takes_its_place_only_when_it_is_accepted(repo: Checkout) -> None:
     repo.kl("decision", "accept", made(repo, "One"))
@@ -151,6 +153,7 @@ def test_importing_a_superseding_decision_updates_the_one_that_is_here(repo: Che
     assert repo.kl("knowledge", "check").returncode == 0
 
 
+@pytest.mark.slow
 def test_twice_through_two_formats_is_once_and_rejected_and_amends_are_stored(repo: Checkout) -> None:
     foreign(repo, 1, "stdout", "Accepted")
     foreign(repo, 2, "json", "Rejected")
@@ -172,6 +175,7 @@ def test_twice_through_two_formats_is_once_and_rejected_and_amends_are_stored(re
     assert [one["status"] for one in plain] == ["Rejected", "Accepted"] and plain[1]["amends"] == ["ADR-0001"]
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("A23", "B21")
 def test_agents_propose_and_people_accept(repo: Checkout) -> None:
     bot = {"KL_AGENT": "bot"}
@@ -210,6 +214,7 @@ def test_an_id_is_never_used_again(repo: Checkout, tmp_path: Path) -> None:
     assert made(repo, "Five") == "ADR-0005"
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("A25")
 def test_the_archive_is_searched_and_not_shown_unasked(repo: Checkout) -> None:
     home = repo.root / ".kl/knowledge/decisions"
@@ -313,6 +318,7 @@ def test_two_branches_that_took_one_id(repo: Checkout, tmp_path: Path) -> None:
     assert repo.kl("knowledge", "check").returncode == 0
 
 
+@pytest.mark.slow
 def test_renumbering_never_shortens_a_long_page(repo: Checkout) -> None:
     made(repo, "One")
     page = repo.root / "docs/long.md"
@@ -412,6 +418,7 @@ def test_what_the_code_decided_is_proposed_once(tmp_path: Path, home: Path) -> N
     assert "nothing that no record states already" in done.stdout and "3 decisions omitted" in done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["../../x", "ADR-0001\x1b[31m", "\u202eADR-0001", "a" * 5000, "ADR-0001/../../x", ""])
 def test_odd_names_are_refused_and_shown_harmless(name: str, repo: Checkout) -> None:
     made(repo, "One")

@@ -52,6 +52,7 @@ def test_looking_at_a_state_directory_that_can_be_made_makes_none(repo: Checkout
     assert sorted(one.name for one in tmp_path.iterdir() if one.name.startswith(("new", ".kl"))) == []
 
 
+@pytest.mark.slow
 def test_a_file_system_that_is_mounted_read_only(repo: Checkout) -> None:
     inside = 'mount --bind "$1" "$1" && mount -o remount,ro,bind "$1" && cd "$1" && shift && exec "$@"'
     mounted = ["unshare", "-rm", "sh", "-c", inside, "sh", str(repo.root)]
@@ -96,6 +97,7 @@ def a_link(path: Path) -> None:
     path.symlink_to("nowhere")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "put", "states"),
     [

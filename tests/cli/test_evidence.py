@@ -146,6 +146,7 @@ def test_an_edited_receipt_is_named_and_the_rest_can_be_checked(worked: Checkout
     assert found["schema"] == "kl.evidence.verify/1"
 
 
+@pytest.mark.slow
 def test_status_states_what_is_recorded_and_what_is_proven(worked: Checkout) -> None:
     found = answer(worked, "status")
     assert found["counts"] == {

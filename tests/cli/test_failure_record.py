@@ -61,6 +61,7 @@ def test_bad_values_are_reported_and_nothing_is_written(repo: Checkout) -> None:
     assert not (repo.root / ".kl/knowledge/failures").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("B31")
 def test_six_processes_that_record_a_failure_for_the_first_time_at_once_count_six(repo: Checkout) -> None:
     command = [*KL, "failure", "record", "Mock the database"]
@@ -87,6 +88,7 @@ def cloned(repo: Checkout, folder: Path) -> Checkout:
     return Checkout(folder)
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("B31")
 def test_the_file_holds_a_base_count_and_every_clone_adds_its_own_events(repo: Checkout, tmp_path: Path) -> None:
     made = recorded(repo, "Mock the database")

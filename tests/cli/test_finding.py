@@ -156,6 +156,7 @@ def test_a_secret_in_a_result_is_in_no_byte_of_the_state(shop: Checkout) -> None
     assert not [path for path in shop.state.rglob("*") if path.is_file() and secret.encode() in path.read_bytes()]
 
 
+@pytest.mark.slow
 def test_a_long_transcript_is_imported_at_once(shop: Checkout, tmp_path: Path) -> None:
     lines = []
     for n in range(400):

@@ -365,6 +365,7 @@ def test_a_question_imports_what_it_needs(kl: Kl, tmp_path: Path) -> None:
     assert WRITING - changed == set(), "what is never imported proves nothing above"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seen", [True, False])
 def test_what_takes_long_is_announced_to_whoever_watches(kl: Kl, monkeypatch: pytest.MonkeyPatch, seen: bool) -> None:
     screen = io.StringIO()

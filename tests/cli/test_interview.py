@@ -81,6 +81,7 @@ no_auto_zones: Anything under legal/.
 """
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("B34", "B54")
 @pytest.mark.parametrize("first", ["seeds", "answers"])
 def test_answers_change_gates_modes_and_roles_whenever_they_were_given(repo: Checkout, first: str) -> None:
@@ -103,6 +104,7 @@ def test_answers_change_gates_modes_and_roles_whenever_they_were_given(repo: Che
     assert "Anything under legal/." in next(one for one in roles.values() if one["role"] == "player")["must_not_do"]
 
 
+@pytest.mark.slow
 def test_another_answer_takes_the_place_of_the_one_before_and_an_agent_s_changes_nothing(repo: Checkout) -> None:
     repo.kl("seed", "--system")
     answer(repo, ANSWERS)

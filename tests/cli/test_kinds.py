@@ -13,6 +13,7 @@ from tests.support import Checkout
 RIGHT = ("--context", "It was slow.", "--decision", "Use ast.")
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("A20", "A22")
 def test_a_record_from_its_making_to_its_end(repo: Checkout) -> None:
     done = repo.kl("decision", "new", "Two scanners", *RIGHT, "--tag", "speed", "--governs", "src/a.py")
@@ -126,6 +127,7 @@ def test_where_kl_is_not_set_up_nothing_is_made(repo: Checkout) -> None:
     assert not (repo.root / ".kl").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("B9")
 def test_a_repository_describes_a_kind_of_its_own(repo: Checkout) -> None:
     repo.write(".kl/kinds/runbook.yaml", """\

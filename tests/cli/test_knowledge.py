@@ -57,6 +57,7 @@ def test_list_and_search_reach_every_kind(known: Checkout) -> None:
     assert known.kl("knowledge", "list", "--kind", "memo").returncode == 2
 
 
+@pytest.mark.slow
 def test_health_states_what_speaks_against_what_and_can_fail(known: Checkout) -> None:
     assert health(known) == {"unanchored": ["ADR-0003"]}
     good = known.kl("knowledge", "health", "--fail-under", "66")
@@ -66,6 +67,7 @@ def test_health_states_what_speaks_against_what_and_can_fail(known: Checkout) ->
     assert "fewer than 67 %" in bad.stderr
 
 
+@pytest.mark.slow
 def test_contradictions_by_subject_only(known: Checkout) -> None:
     ws = known.workspace()
     create_record(ws, ws.kinds["decision"], {"title": "Feed text", "governs": ["function:a.feed"], **PRINTED})
@@ -98,6 +100,7 @@ def test_where_nothing_is_known_everything_is_well(repo: Checkout) -> None:
     assert "nothing is known yet" in repo.kl("knowledge", "status").stdout
 
 
+@pytest.mark.slow
 def test_every_list_that_is_cut_states_how_many_there_are(repo: Checkout) -> None:
     for number in range(3):
         printed = ("--context", "Parsing is slow.", "--decision", f"Parser {number} is used.")

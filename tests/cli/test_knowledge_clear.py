@@ -20,6 +20,7 @@ def seeded(repo: Checkout) -> Checkout:
     return repo
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("B55")
 def test_only_what_seeding_made_goes_and_it_can_be_sown_again(seeded: Checkout) -> None:
     guide = seeded.root / ".kl/knowledge/guides/GUIDE-0001-installation.md"
@@ -37,11 +38,13 @@ def test_only_what_seeding_made_goes_and_it_can_be_sown_again(seeded: Checkout) 
     assert "ROLE-0003" in seeded.kl("role", "list").stdout  # an id is never used again
 
 
+@pytest.mark.slow
 def test_without_consent_nothing_goes(seeded: Checkout) -> None:
     assert seeded.kl("knowledge", "clear").returncode != 0
     assert len(json.loads(seeded.kl("knowledge", "clear", "--dry-run", "--format", "json").stdout)["removed"]) == 16
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("B55")
 def test_any_record_is_shown_by_its_id(seeded: Checkout) -> None:
     assert "The coach reviews" in seeded.kl("knowledge", "show", "role-0001").stdout

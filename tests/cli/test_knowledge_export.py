@@ -31,6 +31,7 @@ def written(repo: Checkout, place: str = "", status: str = "active", expires: st
     repo.write(f".kl/knowledge/objectives/{place}OBJ-0004-x.md", FILE.format(status=status, expires=expires))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["json", "yaml"])
 @pytest.mark.parametrize("env", [{}, {"LC_ALL": "C", "PYTHONUTF8": "0"}])
 def test_what_goes_out_comes_back_on_any_terminal(repo: Checkout, form: str, env: dict[str, str]) -> None:

@@ -113,6 +113,7 @@ verbs:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("odd", [{"status": "approved"}, {"Status": "approved"}, {"status": "ok"}, {"status": " OK "},
                                   {"status": " approved "}])  # fmt: skip
 def test_an_agent_approves_nothing_by_an_import(repo: Checkout, odd: dict[str, str]) -> None:

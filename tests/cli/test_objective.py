@@ -67,6 +67,7 @@ def test_mistakes_are_reported_and_change_nothing(repo: Checkout) -> None:
     assert "no tasks" in repo.kl("objective", "status").stdout
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("A53")
 def test_all_active_objectives_are_counted_and_the_smallest_budget_keeps_one_line(repo: Checkout) -> None:
     for number in range(16):

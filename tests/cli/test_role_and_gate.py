@@ -25,6 +25,7 @@ def test_the_two_roles_that_kl_brings(repo: Checkout) -> None:
     assert repo.kl("role", "show", coach["id"]).returncode == 0
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("B34")
 @pytest.mark.parametrize(
     ("task_type", "complexity", "demands"),

@@ -11,6 +11,8 @@ from contextlib import closing
 from pathlib import Path
 from xml.sax.saxutils import quoteattr
 
+import pytest
+
 from tests.store.secrets import SHAPES
 from tests.support import Checkout, checkout
 
@@ -109,6 +111,7 @@ def record_all(repo: Checkout, secret: dict[str, str], base: Path) -> None:
     assert repo.kl("context", "fix test_message", env=env).returncode == 0
 
 
+@pytest.mark.slow
 def test_no_secret_rests_anywhere(tmp_path: Path, home: Path) -> None:
     secret = plant()
     repo = make_work(tmp_path, secret)

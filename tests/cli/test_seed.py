@@ -98,6 +98,7 @@ GROUPS = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("B2")
 def test_the_groups_of_older_layouts_are_topics_of_guides(repo: Checkout) -> None:
     for group in GROUPS:

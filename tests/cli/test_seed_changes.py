@@ -87,6 +87,7 @@ def test_a_renamed_project_or_document_takes_its_records_along(shop: Checkout) -
     assert set(seeded(shop).values()) == {"skipped"}
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("B7")
 def test_a_removed_section_outdates_its_guide_and_back_again_renews_it(shop: Checkout) -> None:
     seeded(shop)

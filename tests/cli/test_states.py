@@ -151,6 +151,7 @@ def test_a_command(scene: tuple[str, Scene]) -> None:
     assert done.stderr.count("\n") == 1 + (not recorded)
 
 
+@pytest.mark.slow
 def test_commits_and_tests_are_unharmed(scene: tuple[str, Scene]) -> None:
     name, made = scene
     if name not in AT_WORK:
@@ -168,6 +169,7 @@ def test_commits_and_tests_are_unharmed(scene: tuple[str, Scene]) -> None:
     harmless(tests)
 
 
+@pytest.mark.slow
 def test_what_was_captured_meanwhile_is_imported_once_it_can_be(tmp_path: Path, home: Path) -> None:
     for name in ("locked", "read only"):
         with in_state(name, tmp_path / name.replace(" ", "-")) as made:

@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from tests.support import Checkout, checkout
 
 TEST = "from helper import X\n\n\ndef test_x():\n    assert X == 1\n"
 
 
+@pytest.mark.slow
 def test_a_pass_beside_untracked_files_is_reported_as_one(repo: Checkout) -> None:
     repo.write("test_x.py", TEST)
     repo.commit("the test, without what it needs")
@@ -35,6 +38,7 @@ def answers(repo: Checkout) -> set[bool]:
     return {plain, repo.kl("verify", "--at", "HEAD").returncode == 0, tier != "guessed", tool}
 
 
+@pytest.mark.slow
 def test_a_scratch_test_that_was_removed_does_not_make_a_tree_unprovable(repo: Checkout) -> None:
     repo.write("tests/test_x.py", "def test_x():\n    pass\n")
     repo.commit("the tests")
@@ -56,6 +60,7 @@ def test_a_scratch_test_that_was_removed_does_not_make_a_tree_unprovable(repo: C
     assert repo.kl("verify", "--at", "HEAD").returncode == 0
 
 
+@pytest.mark.slow
 def test_a_failure_of_a_test_in_a_file_that_is_still_here_counts(repo: Checkout) -> None:
     repo.write("tests/test_x.py", "from pathlib import Path\n\n\ndef test_x():\n    assert not Path('y').exists()\n")
     repo.write("tests/test_z.py", "def test_z():\n    pass\n")
@@ -137,6 +142,7 @@ def test_a_manifest_with_mistakes_is_reported_instead_of_an_old_verdict(repo: Ch
     assert (plain["manifest"], plain["manifest_mistakes"]) == (True, True)
 
 
+@pytest.mark.slow
 def test_parameters_that_hold_a_clock_do_not_make_more_tests(repo: Checkout) -> None:
     mark = "@pytest.mark.parametrize('at', [time.time_ns(), 2])"
     repo.write("test_x.py", f"import time\n\nimport pytest\n\n\n{mark}\ndef test_x(at):\n    pass\n")

@@ -66,6 +66,7 @@ def locked(repo: Checkout) -> Iterator[dict[str, str]]:
             holder.kill()
 
 
+@pytest.mark.slow
 def test_a_failing_run_that_waits_in_the_spool_counts_while_the_store_is_locked(proven: Checkout) -> None:
     failed = leave_run(proven.workspace(), RED)
     with locked(proven) as env:
@@ -98,6 +99,7 @@ def test_a_store_of_a_newer_kl_is_not_assessed(proven: Checkout) -> None:
     assert "tests     not assessed:" in proven.kl("status").stdout
 
 
+@pytest.mark.slow
 def test_a_read_only_state_folder(proven: Checkout) -> None:
     leave_run(proven.workspace(), RED)
     for path in [*proven.state.rglob("*"), proven.state]:
@@ -124,6 +126,7 @@ os.execv(sys.argv[1], sys.argv[1:])
 """
 
 
+@pytest.mark.slow
 def test_a_full_disk(proven: Checkout) -> None:
     def kl(*args: str) -> Done:
         return run([sys.executable, "-c", FULL, *KL, *args], proven.root)
@@ -140,6 +143,7 @@ def test_a_full_disk(proven: Checkout) -> None:
     assert "disk is full" not in proven.kl("doctor").stdout
 
 
+@pytest.mark.slow
 def test_a_disk_without_a_free_byte(proven: Checkout, tmp_path: Path) -> None:
     script = (
         'mount -t tmpfs -o size=512k none "$1" && cp -r "$2"/. "$1" && cd "$3" && export KL_STATE="$1" && shift 3 && '
@@ -361,6 +365,7 @@ def test_which_files_differ_from_the_proven_content_is_reported(proven: Checkout
     assert proven.kl("verify").returncode == 1
 
 
+@pytest.mark.slow
 def test_reasons_of_partial_runs_are_not_reported_of_a_proven_content(proven: Checkout) -> None:
     assert proven.pytest("-q", "-k", "test_a").returncode == 0
     done = proven.kl("verify")
@@ -372,6 +377,7 @@ def test_reasons_of_partial_runs_are_not_reported_of_a_proven_content(proven: Ch
     assert "only a selection ran (-k 'test_a'" in proven.kl("verify").stdout
 
 
+@pytest.mark.slow
 def test_a_run_has_one_name_and_runs_without_tests_are_listed_on_demand(proven: Checkout) -> None:
     for args, code in ((["--collect-only"], 0), (["nosuch.py"], 4)):
         assert proven.pytest("-q", *args).returncode == code

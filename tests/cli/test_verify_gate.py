@@ -24,6 +24,7 @@ def verdict(repo: Checkout, *args: str) -> tuple[int, dict[str, Any]]:
     return done.returncode, json.loads(done.stdout)
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("B34")
 def test_the_gate_that_fits_is_applied_and_what_it_can_not_check_is_named(gated: Checkout) -> None:
     work = ("--type", "feature", "--complexity", "5")
@@ -45,6 +46,7 @@ def test_the_gate_that_fits_is_applied_and_what_it_can_not_check_is_named(gated:
         assert {one["demand"]: one["met"] for one in found["gate"]["demands"]}["lint"] is met
 
 
+@pytest.mark.slow
 def test_a_task_states_its_gate_and_one_without_a_type_is_refused(gated: Checkout) -> None:
     gated.kl("task", "new", "Write it", "--task-type", "docs", "--complexity", "3")
     gated.kl("task", "new", "Do it")

@@ -37,6 +37,7 @@ def files(repo: Checkout) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in (repo.root / ".kl/knowledge").rglob("*-*.md")}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", DIRECTIVES)
 def test_a_directive_of_an_agent_is_a_proposal_until_a_person_accepts_it(repo: Checkout, kind: str) -> None:
     title = "Zebra crossings are white"
@@ -56,6 +57,7 @@ def test_a_directive_of_an_agent_is_a_proposal_until_a_person_accepts_it(repo: C
     assert identifier in repo.kl("knowledge", "search", "zebra").stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", DIRECTIVES)
 def test_a_person_s_directive_stays_as_it_is_whatever_an_agent_does(repo: Checkout, kind: str) -> None:
     identifier = made(repo.kl(kind, "new", "Zebra crossings", *DIRECTIVES[kind]))

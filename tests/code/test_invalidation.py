@@ -77,6 +77,7 @@ class World:
         return graph_of(self)  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 @settings(suppress_health_check=[HealthCheck.too_slow])
 @given(FILES, st.lists(st.tuples(FILES, st.sets(st.sampled_from(PATHS), max_size=1)), min_size=1, max_size=3))
 def test_after_any_edits_the_links_are_those_of_a_graph_from_nothing(
@@ -191,6 +192,7 @@ INNER = {f"p/{path}": text.replace("from hub", "from .hub") for path, text in ST
 INNER = {path: text.replace("from q", "from .q").replace("import r", "from . import r") for path, text in INNER.items()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("hub", ["hub.py", "hub/x.py", "p/hub.py", "p/hub/__init__.py", "a/hub.py"])
 def test_a_module_that_is_imported_with_a_star_comes_and_goes(tmp_path: Path, hub: str) -> None:
     """A name that it does not have may have come from outside as long as it was not there."""

@@ -38,6 +38,7 @@ PATHS = st.sampled_from([f"{name}.py" for name in "stuvwxyz"])
 CHANGES = st.lists(st.tuples(st.sets(PATHS), st.dictionaries(PATHS, WORDS)), max_size=6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("share", [0, 2, 100])
 @pytest.mark.parametrize("classes", [1, 5, 16_381])
 @given(changes=CHANGES, asked=st.sets(st.text("abé_", min_size=1, max_size=3)))

@@ -92,6 +92,7 @@ def test_definitions_are_those_that_libcst_sees(package: str) -> None:
     assert compare(source_of(package), Definitions) > 50
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("package", "names"), [("kl_hooks", "code/modules"), ("click", "decorators")])
 def test_qualified_names_are_those_of_libcst(package: str, names: str) -> None:
     assert compare(source_of(package), ScopedDefinitions, names) > 10

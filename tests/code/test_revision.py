@@ -38,6 +38,7 @@ def worktree_graph(ws: Workspace) -> dict[str, Any]:
         return reported(db)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_any_commit_equals_a_fresh_checkout_of_it(tmp_path: Path, seed: int) -> None:
     chance, root = random.Random(seed), tmp_path / "repo"

@@ -90,6 +90,7 @@ def test_bytes_that_are_no_text() -> None:
     assert plain(load_yaml("f.yaml", b"\xef\xbb\xbfa: 1")[0]) == {"a": "1"}
 
 
+@pytest.mark.slow
 def test_limits_hold() -> None:
     assert "too many" in printed(b"#" * (MAX_BYTES + 1))[0]
     assert load_yaml("f.yaml", b"#" * MAX_BYTES) == (None, [])
@@ -143,6 +144,7 @@ text: |
 """
 
 
+@pytest.mark.slow
 def test_ten_thousand_mutants_raise_nothing() -> None:
     assert printed(_GOOD) == []
     dice = random.Random(7)

@@ -75,6 +75,7 @@ def test_the_package_is_the_golden_one(style: str, file: str) -> None:
     assert shown(style) == (GOLDEN / file).read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_two_processes_with_other_hash_seeds_give_the_same_bytes() -> None:
     program = "from tests.context.test_assemble import shown; print(shown('json') + shown('text'))"
     root = Path(__file__).parents[2]

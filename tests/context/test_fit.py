@@ -30,6 +30,7 @@ budgets = st.one_of(
 )
 
 
+@pytest.mark.slow
 @steady
 @given(unique, code, budgets, styles, st.lists(text, max_size=3), st.lists(text, max_size=3))
 def test_the_rendered_package_never_exceeds_its_budget(
@@ -48,6 +49,7 @@ def by_urgency(many: list[Candidate]) -> list[Candidate]:
     return sorted(many, key=lambda c: (not c.pinned, not (c.pinned or c.is_lasting or c.kind == "failing test")))
 
 
+@pytest.mark.slow
 @steady
 @given(unique, code, budgets, styles)
 def test_every_candidate_is_in_or_omitted_with_a_reason(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -93,6 +94,7 @@ def test_the_order_of_the_lists_does_not_matter(given_lists: dict[str, list[Cand
     assert fuse({name: given_lists[name] for name in names}) == fuse(given_lists)
 
 
+@pytest.mark.slow
 @steady
 @given(lists)
 def test_each_id_once_best_first_and_parts_add_up(given_lists: dict[str, list[Candidate]]) -> None:

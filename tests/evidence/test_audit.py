@@ -182,6 +182,7 @@ def test_an_edit_with_the_chain_made_anew_shows_at_the_mark(full: Checkout) -> N
 TABLES = ("receipt", "evidence", "test", "test_list", "commit_log", "claim")
 
 
+@pytest.mark.slow
 def test_a_change_of_any_value_that_matters_is_found(full: Checkout) -> None:
     dice = random.Random(20260)
     mark = read_high_water(full.workspace().state.high_water)
@@ -219,6 +220,7 @@ def altered(dice: random.Random, value: Any) -> Any:
     return dice.choice([value[:at] + other + value[at + 1 :], value[:at], value[:at] + value[at + 1 :]])
 
 
+@pytest.mark.slow
 def test_a_flipped_bit_in_the_file_is_found_where_it_matters(full: Checkout, tmp_path: Path) -> None:
     dice = random.Random(20261)
     mark = read_high_water(full.workspace().state.high_water)

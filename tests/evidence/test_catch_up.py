@@ -58,6 +58,7 @@ def test_a_spool_that_comes_back_after_a_crash_is_not_doubled(repo: Checkout) ->
     assert len(repo.entries()) == 2
 
 
+@pytest.mark.slow
 def test_processes_that_race_take_each_capture_and_each_commit_in_once(repo: Checkout) -> None:
     for n in range(5):
         repo.commit(f"number {n}")

@@ -109,6 +109,7 @@ def test_a_folded_receipt_keeps_its_id_and_the_chain_passes(repo: Checkout) -> N
     assert "10 receipts omitted" in exported.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("edit", "printed"),
     [

@@ -144,6 +144,7 @@ def test_an_import_does_not_hide_the_run_of_the_same_name(db: SqliteDatabase) ->
     assert entry_of_run(db, "ee" * 16) is None
 
 
+@pytest.mark.slow
 def test_an_unchanged_run_of_20000_tests_costs_at_most_4_bytes_a_test(repo: Checkout) -> None:
     dice = random.Random(5)
     names = [f"tests/area_{n % 40}/test_module_{n % 400}.py::TestThing::test_case_{n}[{n % 7}]" for n in range(20_000)]

@@ -406,6 +406,7 @@ def hosted_commit(repo: Repository) -> tuple[int, int, int]:
     return done.returncode, ran, noted(repo) - before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["pre-commit", "prek"])
 @pytest.mark.parametrize("ours_first", [True, False])
 def test_beside_pre_commit_in_any_order(repo: Repository, name: str, ours_first: bool) -> None:

@@ -61,6 +61,7 @@ SHAPES: dict[str, tuple[dict[str, str], tuple[str, ...], str]] = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SHAPES)
 def test_what_is_dropped_is_not_proven(repo: Checkout, name: str) -> None:
     written, args, lost = SHAPES[name]
@@ -228,6 +229,7 @@ WEAKER: dict[str, tuple[dict[str, str], tuple[str, ...], dict[str, str]]] = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", WEAKER)
 def test_checks_that_were_switched_off_by_an_option_prove_nothing(repo: Checkout, name: str) -> None:
     written, args, environ = WEAKER[name]

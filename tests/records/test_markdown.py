@@ -62,6 +62,7 @@ def test_whatever_the_text_its_places_stay(text: str) -> None:
     headings(text)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("piece", ["`", "` ", "<!--", "``a`b", "\\`", "- ", "    x\n\n", "#", "> `<!--`\n", "`\n\n"])
 def test_a_long_text_of_marks_is_read_to_its_end(piece: str) -> None:
     """What costs more than its length would take hours here."""

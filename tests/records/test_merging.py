@@ -34,6 +34,7 @@ def work(ws: Workspace, r: random.Random, side: str) -> dict[str, str]:
     return made
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(6))
 def test_a_merge_loses_no_record(repo: Checkout, seed: int) -> None:
     r = random.Random(seed)

@@ -8,8 +8,10 @@ import os
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import networkx
 import pytest
@@ -46,6 +48,12 @@ def package_rows() -> list[list[str]]:
     return [[name.strip() for name in row.split("|")] for row in reversed(contract["layers"])]
 
 
+@cache
+def facts_of(path: str) -> Mapping[str, Any]:
+    return scan_python((ROOT / path).read_bytes(), path, "m")
+
+
+@cache
 def tree_of(path: str) -> ast.Module:
     return ast.parse((ROOT / path).read_text(encoding="utf-8"))
 
@@ -71,7 +79,7 @@ def test_every_package_exists_and_no_other() -> None:
 
 
 def test_our_own_check_is_clean() -> None:
-    facts = {path: scan_python((ROOT / path).read_bytes(), path, "m") for path in FILES}
+    facts = {path: facts_of(path) for path in FILES}
     assert [path for path in FILES if facts[path]["error"]] == []
     modules = module_names(FILES, imported_names(facts.values()))
     links = import_links(facts, modules)
@@ -84,7 +92,7 @@ def test_each_library_is_imported_by_one_package() -> None:
     owner = {library: folder for folder, libraries in OWNERS.items() for library in libraries}
     outside = []
     for path in FILES:
-        for module, _, level, line, *_ in scan_python((ROOT / path).read_bytes(), path, "m")["imports"]:
+        for module, _, level, line, *_ in facts_of(path)["imports"]:
             library = module.partition(".")[0]
             if not level and library in owner and not path.startswith(owner[library]):
                 outside.append(f"{path}:{line}: {library} belongs to {owner[library]}")
@@ -95,12 +103,7 @@ def test_import_linter_protects_what_is_imported() -> None:
     config = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
     protected = {name for one in config["contracts"] for name in one.get("protected_modules", ())}
     known = {library for libraries in OWNERS.values() for library in libraries}
-    used = {
-        row[0].partition(".")[0]
-        for path in FILES
-        for row in scan_python((ROOT / path).read_bytes(), path, "m")["imports"]
-        if not row[2]
-    }
+    used = {row[0].partition(".")[0] for path in FILES for row in facts_of(path)["imports"] if not row[2]}
     assert protected == known & used
 
 

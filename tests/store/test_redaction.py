@@ -238,6 +238,7 @@ def test_time_grows_with_the_text_and_no_faster(name: str) -> None:
     assert spent(200_000) <= 35 * small + 0.25
 
 
+@pytest.mark.slow
 def test_a_line_of_ten_megabytes_takes_seconds() -> None:
     prose = "a line of some log, as it is written by tests/test_a.py::test_b[1-2] at 22:58 with n=12 and 3 of 4 done; "
     unit = prose * 10 + "password=hunter2 https://a:b@c " + "k7Gh2Lq9" * 5 + " "

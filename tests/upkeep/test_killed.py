@@ -102,6 +102,7 @@ def test_killed_at_any_step_the_next_run_ends_the_same(messy: Checkout, tmp_path
         assert verified.returncode == 0, verified.stdout
 
 
+@pytest.mark.slow
 def test_two_at_once_end_as_one_would(messy: Checkout) -> None:
     call = [sys.executable, "-P", "-c", CALL, str(messy.root), "0", str(NOW)]
     both = [subprocess.Popen(call, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) for _ in range(2)]

@@ -115,6 +115,7 @@ def test_a_name_is_found_where_it_is_imported_from(shop: Checkout) -> None:
     assert lost.returncode == 2 and "shop.nothing" in lost.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("A50")
 def test_a_violation_reaches_the_context_of_a_task_on_its_file_until_it_is_fixed(shop: Checkout) -> None:
     for task in ("fix rounding in src/shop/core.py", "refactor `Basket`", "clean up shop.core"):

@@ -125,6 +125,7 @@ def test_usage_error_is_exit_2_and_writes_nothing(repo: Checkout, kl: Call, args
     assert not (repo.root / ".kl/knowledge/memories").exists()
 
 
+@pytest.mark.slow
 def test_odd_texts_come_back_as_they_were(repo: Checkout, kl: Call) -> None:
     ws = repo.workspace()
     for text in NAUGHTY:

@@ -173,6 +173,7 @@ def test_what_one_session_reported_another_is_given(repo: Checkout, kl: Call, mo
     assert reported in kl("memory", "inject", "worker")[1]
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("A43")
 def test_at_the_start_of_a_session_twenty_by_tier_then_reinforcement(
     repo: Checkout, kl: Call, monkeypatch: pytest.MonkeyPatch

@@ -143,6 +143,7 @@ def test_undo_and_quit_and_the_question_at_the_end(repo: Checkout, kl: Call, thr
     assert "carry out 1 of them (Enter)" in err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stdin", ["a", "a\nq\n", "a\na\na\n", "e\nIt says more.\na\n"])
 def test_an_input_that_ends_before_the_last_answer_decides_nothing(
     repo: Checkout, kl: Call, three: list[str], stdin: str
@@ -267,6 +268,7 @@ def test_the_page_is_updated_marked_and_ignored_by_git(repo: Checkout, kl: Call,
     assert page.stat().st_mtime_ns == before
 
 
+@pytest.mark.slow
 def test_all_shows_what_was_decided_too(repo: Checkout, kl: Call, three: list[str]) -> None:
     kl("memory", "approve", three[0])
     kl("memory", "reject", three[1])
@@ -291,6 +293,7 @@ def test_status_states_what_waits(repo: Checkout, kl: Call, three: list[str]) ->
 REJECTED = ".kl/knowledge/memories/rejected.txt"
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("A44")
 def test_a_rejection_travels_and_keeps_the_pattern_away_in_every_clone(
     repo: Checkout, kl: Call, three: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
