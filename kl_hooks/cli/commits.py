@@ -1,11 +1,14 @@
-"""`kl commits record`: what post-commit git hooks call."""
+"""`kl commits record` and `trailer`: what post-commit and commit-msg git hooks call."""
 
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 import click
+
+from kl_hooks.cli.output import echo_lines, warn, workspace
 
 
 @click.group()
@@ -23,3 +26,29 @@ def record(context: click.Context) -> None:
     from kl_hooks.evidence.capture import record_new_commit
 
     record_new_commit(Path(context.find_root().params.get("root") or os.getcwd()), os.environ)  # noqa: PTH109
+
+
+@commits.command(epilog="Example: git commit -m 'Round totals' --trailer \"$(kl commits trailer)\"")
+@click.option(
+    "--write",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Add them to the message in this file, as a commit-msg git hook does.",
+)
+def trailer(write: Path | None) -> None:
+    """The trailers that name the context packages made since the last commit: `Kl-Package: cp-3f9a1c20b7de`.
+
+    Commits with them are compared with what the packages contained: kl stats recall. At most five, the newest.
+    """
+    from kl_hooks.context.recall import TRAILER, packages_since_commit
+
+    ws = workspace()
+    found = [f"{TRAILER}: {one}" for one in packages_since_commit(ws)]
+    if write is None:
+        echo_lines(found)
+        if not found and sys.stderr.isatty():
+            warn("no package was made since the last commit.")
+    elif ws.repo is not None:
+        from kl_hooks.git.commits import add_trailers
+
+        add_trailers(ws.repo, write, found)

@@ -22,6 +22,7 @@ def hooks() -> None:
     """Native git hooks: install, uninstall, status.
 
     post-commit notes that a commit was made; pre-commit and pre-push check what is staged or pushed against the layers.
+    commit-msg names the context packages made since the last commit in a trailer; it is installed only by its name.
     """
 
 
@@ -29,7 +30,7 @@ def hooks() -> None:
 @click.option("--only", metavar="NAME", multiple=True, help="Only this git hook; may be given several times.")
 @format_option()
 def install(only: tuple[str, ...], shape: str) -> int:
-    """Install the git hooks. One that exists already is preserved and still run.
+    """Install the git hooks, but commit-msg only with --only. One that exists already is preserved and still run.
 
     Ends with 1 if one could not be installed: the reason and the lines to add by hand are shown.
     """

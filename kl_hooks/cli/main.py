@@ -40,7 +40,8 @@ COMMANDS = {
     "maintain": "Run periodic maintenance.",
     "hooks": "Native git hooks: install, uninstall, status.",
     "agents": "Hooks and MCP server for coding agents, in this clone: install, uninstall, status.",
-    "commits": "Record new commits (git hooks call this).",
+    "commits": "Record new commits, and name packages in them (git hooks call this).",
+    "stats": "Packages that were delivered, and what of them commits touched.",
     "help": "Help on a command; `kl help all` lists all of them.",
 }
 """Command → its line in the help; it is the object of the same name in the module of the same name."""

@@ -52,7 +52,7 @@ def build(ws: Workspace, request: Request, given: Collection[str] = (), actor: s
     """
     from kl_hooks.context.ranking import ROWS, find_code
     from kl_hooks.context.related import add_related
-    from kl_hooks.git.worktree import tree_of_revision
+    from kl_hooks.git.repository import head
     from kl_hooks.store.redaction import redact
     from kl_hooks.workspace import require_setup
 
@@ -76,8 +76,9 @@ def build(ws: Workspace, request: Request, given: Collection[str] = (), actor: s
         for name, how in found.coverage.items()
     ]
     found = add_related(ws, request, task, found, redact, policy)
-    tree = (tree_of_revision(ws.repo, "HEAD") or "") if ws.repo else ""
-    return replace(assemble(task, found, request, tree, given, policy), queries=tuple(queries))
+    commit, _, tree = head(ws.repo) if ws.repo else (None, None, "")
+    made = assemble(task, found, request, tree, given, policy)
+    return replace(made, queries=tuple(queries), commit=commit or "")
 
 
 def assemble(

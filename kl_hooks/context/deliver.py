@@ -35,8 +35,6 @@ SCHEMA: Final = "kl.package/2"
 TTL_SECONDS: Final = 1_800
 RECORDED_TASK: Final = 4_000
 """Characters of a task in the package log; a longer one can't be built again from there."""
-ITEMS: Final = "context_items"
-"""The event with what was in a package: commits that name it are compared with that (`context.recall`)."""
 _MOST_ITEMS: Final = 12_000
 """Characters of its items: an event has at most 16,000 bytes, and redaction may lengthen one."""
 _ESCAPES: Final = {"<": "\\u003c", ">": "\\u003e", "`": "\\u0060"}
@@ -74,7 +72,7 @@ def deliver(ws: Workspace, request: Request, given: Collection[str] = (), actor:
 
         events.append(audit_event(package.decision, made.document))
     failed = [why for event in events if (why := package_log.append_event(ws.state, event))]
-    remark = failed[0] if failed else _record_injections(ws, package)
+    remark = failed[0] if failed else _record_injections(ws, package) or _update_recall(ws)
     # The cache may hold what the caller may see; the task goes in redacted, because it may quote a secret.
     policy = package.decision.policy if package.decision else ""
     entry = {"document": {**made.document, "task": redact(request.task)}, "text": made.text, "policy": policy}
@@ -91,6 +89,17 @@ def _record_injections(ws: Workspace, package: Package) -> str:
         append_events(ws, [Event("injected", one, body={"package": package.id}) for one in given])
     except (KlError, OSError) as problem:
         return f"injections not recorded: {problem}"
+    return ""
+
+
+def _update_recall(ws: Workspace) -> str:
+    """Compare new commits with the packages they name; return why that failed, or nothing."""
+    from kl_hooks.context.recall import update_recall
+
+    try:
+        update_recall(ws)
+    except (KlError, OSError) as problem:
+        return f"commits not compared with packages: {problem}"
     return ""
 
 
@@ -114,7 +123,12 @@ def _events(
     found = (
         {"event": "knowledge_hit", **known, **counts} if counts["included"] else {"event": "knowledge_miss", **known}
     )
-    return [lookup, found, {"event": ITEMS, **known, **package_items(package)}, _assembly(ws, request, made, about)]
+    return [
+        lookup,
+        found,
+        {"event": package_log.ITEMS, **known, **package_items(package)},
+        _assembly(ws, request, made, package.commit, about),
+    ]
 
 
 def package_items(package: Package) -> dict[str, Any]:
@@ -128,7 +142,9 @@ def package_items(package: Package) -> dict[str, Any]:
         one = item.candidate
         # the parts of code are the signals of its ranking, unless something named it
         sources = sorted((item.parts.keys() & named) or {"code"})
-        row = [one.kind, one.id, sorted({one.path, *one.touches} - {""}), sources]
+        # of the files of a past commit, those that the reader was shown
+        about = (path for path in one.touches if one.kind != "commit" or path in item.text)
+        row = [one.kind, one.id, sorted({one.path, *about} - {""}), sources]
         size += len(json.dumps(row))
         if size > _MOST_ITEMS:
             break
@@ -136,7 +152,9 @@ def package_items(package: Package) -> dict[str, Any]:
     return {"items": rows, "cut": len(rows) < len(package.items)}
 
 
-def _assembly(ws: Workspace, request: Request, made: Delivered, about: Mapping[str, int]) -> dict[str, Any]:
+def _assembly(
+    ws: Workspace, request: Request, made: Delivered, commit: str, about: Mapping[str, int]
+) -> dict[str, Any]:
     shown = made.document
     whole = len(request.task) <= RECORDED_TASK
     kinds = Counter(item["kind"] for item in shown["items"])
@@ -160,6 +178,8 @@ def _assembly(ws: Workspace, request: Request, made: Delivered, about: Mapping[s
         "budget_unit": shown["budget"]["unit"],
         "budget_total": shown["budget"]["total"],
         "budget_used": shown["budget"]["used"],
+        "commit": commit,
+        "worktree": ws.state.graph.stem,
         "agent": agent(ws.environ) or "",
         "session": session(ws.environ) or "",
         **about,

@@ -26,10 +26,12 @@ if TYPE_CHECKING:
 
 
 FILE: Final = "events.jsonl"
-MOST_BYTES: Final = 2_000_000
-"""Of the file; then it becomes `events.jsonl.1`, and the one before that is deleted."""
+MOST_BYTES: Final = 8_000_000
+"""Of the file, some 1,000 packages; then it becomes `events.jsonl.1`, and the one before that is deleted."""
 MOST_LINE: Final = 16_000
 OLD: Final = FILE + ".1"
+ITEMS: Final = "context_items"
+"""The event with what was in a package: commits that name it are compared with that (`context.recall`)."""
 _NAME: Final = "package log"
 
 

@@ -222,24 +222,30 @@ class Replay:
 
     def changed_symbols(self, task: Task) -> frozenset[str]:
         """The innermost functions, methods and classes of the parent that hold a changed line."""
-        found: set[str] = set()
         files = self._files(task.parent)
-        for path in sorted(task.files & files.keys()):
-            out = git_in(
-                self._repo, "diff", "-U0", "--no-color", "--no-ext-diff", "--no-textconv", task.parent, task.sha,
-                "--", f":(literal){path}",
-            )  # fmt: skip
-            one = files[path]
-            for start, count in re.findall(rb"(?m)^@@ -(\d+)(?:,(\d+))? ", out):
-                first = int(start)
-                for line in range(first, first + max(int(count or 1), 1)):
-                    around = [
-                        (row.line, row.id)
-                        for row, end in zip(one.symbols, one.ends, strict=True)
-                        if row.line <= line <= end and row.kind not in _UNRANKED
-                    ]
-                    found |= {max(around)[1]} if around else set()
-        return frozenset(found)
+        sources = {path: files[path] for path in task.files & files.keys()}
+        return frozenset(name for _, name in changed_symbols(self._repo, task.parent, task.sha, sources))
+
+
+def changed_symbols(
+    repo: Repository, parent: str, sha: str, sources: Mapping[str, Source]
+) -> frozenset[tuple[str, str]]:
+    """(path, ID) of the innermost functions, methods and classes of the parent's files that hold a changed line."""
+    found: set[tuple[str, str]] = set()
+    for path, one in sorted(sources.items()):
+        out = git_in(
+            repo, "diff", "-U0", "--no-color", "--no-ext-diff", "--no-textconv", parent, sha, "--", f":(literal){path}"
+        )
+        for start, count in re.findall(rb"(?m)^@@ -(\d+)(?:,(\d+))? ", out):
+            first = int(start)
+            for line in range(first, first + max(int(count or 1), 1)):
+                around = [
+                    (row.line, row.id)
+                    for row, end in zip(one.symbols, one.ends, strict=True)
+                    if row.line <= line <= end and row.kind not in _UNRANKED
+                ]
+                found |= {(path, max(around)[1])} if around else set()
+    return frozenset(found)
 
 
 def read_source(content: bytes, path: str) -> Source:

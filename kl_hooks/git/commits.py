@@ -7,6 +7,7 @@ import secrets
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import IO, Final, NamedTuple
 
 from kl_hooks.clock import iso
@@ -125,6 +126,29 @@ def _trailers(text: str) -> Iterator[tuple[str, str]]:
         key, there, value = line.partition("\x1e")
         if there:
             yield key[:_MAX_LINE], value.strip()[:_MAX_LINE]
+
+
+_UNDERWAY: Final = ("MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply", "sequencer")
+"""What is in the git directory while git makes commits of existing ones."""
+_SCISSORS: Final = b" ------------------------ >8 ------------------------"
+"""What is below is no part of a message (git-commit, `--cleanup=scissors` and `-v`)."""
+
+
+def add_trailers(repo: Repository, file: Path, trailers: Sequence[str]) -> bool:
+    """Add trailers to the message of the commit that is being made, in the file that git gave its hook; True if done.
+
+    Not to an empty message, since a trailer alone would make it a commit, nor while git repeats existing commits.
+    """
+    if not trailers or any((repo.git_dir / name).exists() for name in _UNDERWAY):
+        return False
+    text, cut, _ = file.read_bytes().partition(_SCISSORS)
+    message = text.rpartition(b"\n")[0] if cut else text
+    # git knows which character begins a comment (core.commentChar)
+    if not git_in(repo, "stripspace", "--strip-comments", stdin=message).strip():
+        return False
+    added = (option for one in trailers for option in ("--trailer", one))
+    git_in(repo, "interpret-trailers", "--in-place", "--if-exists", "addIfDifferent", *added, str(file.absolute()))
+    return True
 
 
 class TouchedFiles(NamedTuple):

@@ -21,6 +21,8 @@ from kl_hooks.git.repository import Repository, read_git_settings
 from kl_hooks.shipped import shipped
 
 HOOK_NAMES: Final = ("post-commit", "pre-commit", "pre-push")
+_OPT_IN: Final = "commit-msg"
+"""Installed only where it is asked for by its name: it adds to people's messages."""
 _CHAINED: Final = ".kl-chained"
 """Appended to the name of the git hook that was there before ours."""
 _LEGACY: Final = ".legacy"
@@ -84,6 +86,7 @@ _LINES: Final = {
     "post-commit": "kl commits record",
     "pre-commit": "kl arch check --staged --quiet || exit $?",
     "pre-push": "kl arch check --pushed --quiet || exit $?",
+    _OPT_IN: 'kl commits trailer --write "$1"',
 }
 """What to add by hand to a git hook that is not ours to change."""
 PRE_COMMIT_FILE: Final = ".pre-commit-config.yaml"
@@ -122,16 +125,19 @@ class _Place(NamedTuple):
 
 
 def install_hooks(repo: Repository, names: Sequence[str], python: str, state_spool: Path) -> list[HookChange]:
-    """Install the git hooks `names` (none: all). `python`: absolute path; `state_spool`: the spool's folder.
+    """Install the git hooks `names` (none: all but commit-msg, which is brought up to date where it is installed).
+
+    `python`: absolute path; `state_spool`: the spool's folder.
 
     UsageProblem for a name that is none of ours; EnvironmentProblem where the folder can't be written.
     """
     for name in names:
-        if name not in HOOK_NAMES:
-            raise UsageProblem(f"{name!r} is no git hook of kl.", hint=f"There are: {', '.join(HOOK_NAMES)}")
+        if name not in (*HOOK_NAMES, _OPT_IN):
+            known = ", ".join((*HOOK_NAMES, _OPT_IN))
+            raise UsageProblem(f"{name!r} is no git hook of kl.", hint=f"There are: {known}")
     place = _place(repo)
     done = []
-    for name in names or HOOK_NAMES:
+    for name in names or (one.name for one in hook_states(repo)):
         path = place.folder / name
         if not place.ours_to_change:
             done.append(_not_ours(repo, place, name))
@@ -193,7 +199,7 @@ def uninstall_hooks(repo: Repository) -> list[HookChange]:
     done = []
     place = _place(repo)
     for folder in dict.fromkeys((repo.common_dir / "hooks", *([place.folder] if place.ours_to_change else ()))):
-        for name in HOOK_NAMES:
+        for name in (*HOOK_NAMES, _OPT_IN):
             for suffix in ("", _LEGACY):
                 done += _uninstall(folder / name, folder / (name + suffix))
             done += _orphan(folder / name)
@@ -226,12 +232,14 @@ def _orphan(path: Path) -> list[HookChange]:
 
 
 def hook_states(repo: Repository, pre_commit_config: bytes = b"") -> list[HookState]:
-    """The states of our git hooks. One git process.
+    """The states of our git hooks, of commit-msg only where it is installed or called. One git process.
 
     With the text of `.pre-commit-config.yaml`, what pre-commit runs is `called`; what it would run, it installs.
     """
     place = _place(repo)
-    return [_with_pre_commit(_state(repo, place, name), pre_commit_config) for name in HOOK_NAMES]
+    found = [_with_pre_commit(_state(repo, place, name), pre_commit_config) for name in HOOK_NAMES]
+    asked = _state(repo, place, _OPT_IN)
+    return found if asked.state == "missing" else [*found, asked]
 
 
 def _with_pre_commit(one: HookState, config: bytes) -> HookState:

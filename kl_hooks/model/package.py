@@ -201,3 +201,5 @@ class Package:
     """None: there is no policy."""
     queries: tuple[Query, ...] = field(default=(), compare=False)
     """What was asked for it; the times differ from one build to the next."""
+    commit: str = field(default="", compare=False)
+    """HEAD when it was built: other commits may have the same content."""

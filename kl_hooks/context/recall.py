@@ -1,0 +1,226 @@
+"""Recall: what context packages contained of the files and symbols that commits touched.
+
+A commit names the packages that it was made with in trailers, `Kl-Package: cp-…`; what they contained is in the package
+log. Both are compared once, when the commit has been read from git. What is found of each retriever is its recall
+here; a record that was given and is about a touched file gets a positive outcome, which counts in its importance.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from kl_hooks.clock import iso
+from kl_hooks.context.package_log import ITEMS, events_newest_first
+from kl_hooks.errors import UsageProblem
+from kl_hooks.records.events import Event, insert_events
+
+if TYPE_CHECKING:
+    from kl_hooks.git.repository import Repository
+    from kl_hooks.store.database import Database
+    from kl_hooks.workspace import Workspace
+
+TRAILER: Final = "Kl-Package"
+_MOST_TRAILERS: Final = 5
+_OWN: Final = ".kl/"
+"""Records that a commit adds are no answer to its task."""
+
+
+class Touched(NamedTuple):
+    """What a commit changed of the content before it."""
+
+    files: frozenset[str]
+    symbols: frozenset[tuple[str, str]]
+    """(path, qualified name in the module) of the innermost functions, methods and classes with a changed line."""
+
+
+class SourceUse(NamedTuple):
+    """What one retriever brought into packages, and what of it commits touched."""
+
+    items: int
+    touched: int
+    """Items that are about a touched file."""
+    files: int
+    """Touched files that its items are about."""
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A package beside the commit that names it."""
+
+    sha: str
+    package: str
+    at: str
+    """When they were compared, ISO 8601."""
+    known: bool = False
+    """False where the package was made elsewhere, or is older than the package log."""
+    files: tuple[str, ...] = ()
+    """Touched ones that existed before."""
+    missing: tuple[str, ...] = ()
+    """Those of them that were not in the package."""
+    symbols: int = 0
+    symbols_found: int = 0
+    sources: Mapping[str, SourceUse] | None = None
+
+
+def update_recall(ws: Workspace) -> int:
+    """Compare the commits that were read since the last time with their packages; return how many comparisons are new.
+
+    Raises as `Store.writing`, and GitFailed.
+    """
+    if ws.repo is None:
+        return 0
+    with ws.store.reading() as db:
+        unread = list(_unread(db)) if db else []
+        compared = {package for (package,) in db.rows("SELECT package FROM package_recall")} if db and unread else set()
+    if not unread:
+        return 0
+    wanted = {package for _, _, packages in unread for package in packages}
+    logged = {e["package_id"]: e for e in events_newest_first(ws.state) if e.get("event") == ITEMS}
+    contained = {one: logged[one].get("items", ()) for one in wanted if one in logged}
+    now = iso(ws.clock.now())
+    made: list[Comparison] = []
+    events: list[Event] = []
+    for sha, parents, packages in unread:
+        touched = touched_by(ws.repo, sha, parents) if contained.keys() & set(packages) else None
+        for package in packages:
+            items = contained.get(package)
+            if items is None or touched is None:
+                made.append(Comparison(sha, package, now))
+                continue
+            made.append(compare(sha, package, now, touched, items))
+            body = {"result": "positive", "package": package, "commit": sha}
+            about = {row[1] for row in items if row[0] in ws.kinds and is_about(row[2], touched.files)}
+            # an amended or rebased commit is the same work: it counts once
+            events += [Event("outcome", one, body=body) for one in sorted(about) if package not in compared]
+    with ws.store.writing(what="comparing packages with commits") as db, db.transaction():
+        # another process may have been faster: what it stored counts, and no outcome is counted twice
+        new = {(sha, package) for sha, _, packages in _unread(db) for package in packages}
+        db.many(
+            "INSERT INTO package_recall (sha, package, body) VALUES (?, ?, ?)",
+            [(one.sha, one.package, _to_json(one)) for one in made if (one.sha, one.package) in new],
+        )
+        insert_events(db, [e for e in events if (e.body["commit"], e.body["package"]) in new], now)
+    return len(new)
+
+
+def _unread(db: Database) -> Iterator[tuple[str, tuple[str, ...], tuple[str, ...]]]:
+    """Yield (commit, its parents, the packages it names) of commits with packages that they were not compared with."""
+    if not db.row("SELECT 1 FROM sqlite_master WHERE name = 'package_recall'"):
+        return  # a store that can't be written has the tables of its last writer
+    known = {(sha, package) for sha, package in db.rows("SELECT sha, package FROM package_recall")}
+    # case does not matter in the keys of trailers (git-interpret-trailers), nor in LIKE for ASCII
+    sql = "SELECT sha, parents, trailers FROM commit_log WHERE trailers LIKE ? ORDER BY at, sha"
+    for sha, parents, trailers in db.rows(sql, (f"%{TRAILER}%",)):
+        named = (value.strip() for key, value in json.loads(trailers) if key.lower() == TRAILER.lower())
+        packages = tuple(one for one in dict.fromkeys(named) if (sha, one) not in known)
+        if packages:
+            yield sha, tuple(parents.split()), packages
+
+
+def touched_by(repo: Repository, sha: str, parents: Sequence[str]) -> Touched | None:
+    """Return what a commit changed; None of a merge, of a first commit, and of one that git does not have any more."""
+    from kl_hooks.context.replay import changed_symbols, read_source
+    from kl_hooks.git.commits import touched_files
+    from kl_hooks.git.files import files_at, read_files
+
+    commits = touched_files(repo, [sha], ("",)) if len(parents) == 1 else []
+    try:
+        before = {entry.path: entry for entry in files_at(repo, parents[0])} if commits else {}
+    except UsageProblem:  # a shallow clone does not have the parent
+        return None
+    files = {old or path for one in commits for path, old in one.changes}
+    files = {path for path in files & before.keys() if not path.startswith(_OWN)}
+    if not files:
+        return None
+    entries = [before[path] for path in sorted(files) if path.endswith(".py")]
+    sources = {entry.path: read_source(content, entry.path) for entry, content in read_files(repo, entries, "objects")}
+    found = changed_symbols(repo, parents[0], sha, sources)
+    names = ((path, name.partition(":")[2].removeprefix(f"{_module(path)}.")) for path, name in found)
+    return Touched(frozenset(files), frozenset(names))
+
+
+def _module(path: str) -> str:
+    """The module's name as `replay.read_source` has it: the graph may know a shorter one, so only the rest compares."""
+    return path.removesuffix(".py").replace("/", ".")
+
+
+def compare(sha: str, package: str, at: str, touched: Touched, items: Sequence[Sequence[Any]]) -> Comparison:
+    """Compare one package with one commit. `items`: as in the event, (kind, ID, paths, retrievers). Pure."""
+    contained = {path for _, _, paths, _ in items for path in paths}
+    names = {(path, str(name)) for kind, name, paths, _ in items if kind == "symbol" for path in paths}
+    found = sum(
+        any(p == path and i.endswith((f".{name}", f":{name}")) for p, i in names) for path, name in touched.symbols
+    )
+    sources: dict[str, tuple[int, int, set[str]]] = {}
+    for _, _, paths, brought in items:
+        used = is_about(paths, touched.files)
+        for name in brought:
+            number, before, files = sources.get(name, (0, 0, set()))
+            sources[name] = number + 1, before + used, files | touched.files.intersection(paths)
+    uses = {name: SourceUse(number, used, len(files)) for name, (number, used, files) in sorted(sources.items())}
+    missing = tuple(sorted(touched.files - contained))
+    return Comparison(sha, package, at, True, tuple(sorted(touched.files)), missing, len(touched.symbols), found, uses)
+
+
+def is_about(paths: Sequence[str], files: Collection[str]) -> bool:
+    """Return True where one of the files is among these files and folders, or in one of them."""
+    folders = tuple(f"{path.rstrip('/')}/" for path in paths)
+    return any(file in paths or file.startswith(folders) for file in files)
+
+
+def _to_json(one: Comparison) -> str:
+    sources = {name: list(use) for name, use in (one.sources or {}).items()}
+    facts = {
+        "at": one.at, "known": one.known, "files": one.files[:_LISTED], "missing": one.missing[:_LISTED],
+        "symbols": one.symbols, "symbols_found": one.symbols_found, "sources": sources,
+    }  # fmt: skip
+    return json.dumps(facts, sort_keys=True)
+
+
+_LISTED: Final = 500
+
+
+def comparisons(ws: Workspace) -> list[Comparison]:
+    """Return the comparisons, the newest first; of a package that several commits name the last one.
+
+    A commit that was amended or rebased is read again, with the same trailers.
+    """
+    with ws.store.reading() as db:
+        if db is None or not db.row("SELECT 1 FROM sqlite_master WHERE name = 'package_recall'"):
+            return []
+        rows = db.rows("SELECT sha, package, body FROM package_recall ORDER BY rowid DESC")
+    found: dict[str, Comparison] = {}
+    for sha, package, body in rows:
+        facts = json.loads(body)
+        sources = {name: SourceUse(*use) for name, use in facts["sources"].items()}
+        found.setdefault(
+            package,
+            Comparison(
+                sha, package, facts["at"], facts["known"], tuple(facts["files"]), tuple(facts["missing"]),
+                facts["symbols"], facts["symbols_found"], sources,
+            ),
+        )  # fmt: skip
+    return list(found.values())
+
+
+def packages_since_commit(ws: Workspace) -> list[str]:
+    """Return the IDs of the packages that were made in this working tree since HEAD was committed, oldest first.
+
+    At most five, the newest; without those without an item.
+    """
+    from kl_hooks.git.repository import head
+
+    commit = head(ws.repo)[0] if ws.repo else None
+    if not commit:  # nothing existed before the first one, so it can't be compared
+        return []
+    found: dict[str, None] = {}
+    for event in events_newest_first(ws.state):
+        made = event.get("event") == "context_assembly" and event.get("knowledge_included")
+        if made and event.get("commit") == commit and event.get("worktree") == ws.state.graph.stem:
+            found[str(event["package_id"])] = None
+        if len(found) == _MOST_TRAILERS:
+            break
+    return list(reversed(found))

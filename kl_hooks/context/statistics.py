@@ -1,0 +1,94 @@
+"""Statistics: how many packages were delivered, how large, from what and how fast; and their recall, summed up.
+
+Folded from the package log and from `context.recall`: nothing is counted twice, and there is no counter to reset.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from statistics import median
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from kl_hooks.context.recall import Comparison
+
+Events = Iterable[Mapping[str, Any]]
+
+
+def package_statistics(events: Events, since: str = "") -> dict[str, Any]:
+    """Return the figures of the events from `since` (ISO 8601) on; `kl.stats/1` but for its schema. Pure."""
+    some = [one for one in events if str(one.get("created_at", "")) >= since]
+    made = [one for one in some if one.get("event") == "context_assembly"]
+    days = sorted(str(one["created_at"]) for one in made if one.get("created_at"))
+    kinds: Counter[str] = Counter()
+    for one in made:
+        kinds.update(one.get("artifacts", {}))
+    budgets = [100 * one["budget_used"] // one["budget_total"] for one in made if one.get("budget_total")]
+    times = [int(one.get("assembly_ms", 0)) for one in made]
+    names = Counter(str(one.get("event")) for one in some)
+    return {
+        "packages": len(made), "first": days[0] if days else None, "last": days[-1] if days else None,
+        "sessions": len({one["session"] for one in made if one.get("session")}),
+        "agents": dict(sorted(Counter(one["agent"] for one in made if one.get("agent")).items())),
+        "hits": names["knowledge_hit"], "misses": names["knowledge_miss"],
+        "session_starts": names["session_context"],
+        "retrieved": sum(int(one.get("knowledge_retrieved", 0)) for one in made),
+        "included": sum(int(one.get("knowledge_included", 0)) for one in made),
+        "memory_loaded": sum(int(one.get("memory_loaded", 0)) for one in made),
+        "memory_included": sum(int(one.get("memory_included", 0)) for one in made),
+        "kinds": dict(sorted(kinds.items())),
+        "characters": sum(int(one.get("context_chars", 0)) for one in made),
+        "budget_percent": round(sum(budgets) / len(budgets)) if budgets else None,
+        "median_ms": round(median(times)) if times else None, "slowest_ms": max(times, default=None),
+        "sources": _sources(some),
+    }  # fmt: skip
+
+
+def _sources(events: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, int]]:
+    """Return retriever → how often it was asked, found nothing and failed, its results and milliseconds in all."""
+    found: dict[str, Counter[str]] = defaultdict(Counter)
+    for event in events:
+        for one in event.get("sources", ()) if event.get("event") == "knowledge_lookup" else ():
+            status = str(one["status"])
+            failed = status.startswith("failed")
+            found[str(one["source"])].update(
+                asked=1,
+                results=int(one["results"]),
+                empty=int(status == "empty"),
+                failed=int(failed),
+                ms=int(one["ms"]),
+            )
+    return {name: dict(found[name]) for name in sorted(found)}
+
+
+def recall_statistics(compared: Sequence[Comparison]) -> dict[str, Any]:
+    """Return the recall over all packages that commits name, and of each retriever; `kl.stats.recall/1`. Pure.
+
+    Sums, not means of packages: a commit that touches one file must not weigh as much as one that touches ten.
+    """
+    known = [one for one in compared if one.known]
+    files = sum(len(one.files) for one in known)
+    symbols = sum(one.symbols for one in known)
+    sources: dict[str, Counter[str]] = defaultdict(Counter)
+    for one in known:
+        for name, use in (one.sources or {}).items():
+            sources[name].update(items=use.items, touched=use.touched, files=use.files)
+    return {
+        "packages": len(known), "unknown": len(compared) - len(known),
+        "files": files, "files_found": files - sum(len(one.missing) for one in known),
+        "symbols": symbols, "symbols_found": sum(one.symbols_found for one in known),
+        "sources": {
+            name: {
+                **{key: sources[name][key] for key in ("items", "touched", "files")},
+                "recall": percent(sources[name]["files"], files),
+                "utility": percent(sources[name]["touched"], sources[name]["items"]),
+            }
+            for name in sorted(sources)
+        },
+    }  # fmt: skip
+
+
+def percent(part: int, whole: int) -> int | None:
+    """Return a whole percentage; None of nothing."""
+    return round(100 * part / whole) if whole else None
