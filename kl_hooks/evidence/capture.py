@@ -27,9 +27,11 @@ SPOOL_SCHEMA: Final = "kl.spool/1"
 """What the opening record of a spool file names."""
 IN_CHECKOUT: Final = "spool:checkout"
 """Marks what was found in `.kl/spool/`."""
-_HARMLESS: Final = (".md", ".rst", ".log", ".patch", ".diff", ".orig", ".rej", ".swp", "~")
+HARMLESS: Final = (".md", ".rst", ".log", ".patch", ".diff", ".orig", ".rej", ".swp", "~")
 """Endings of untracked files that no test is expected to need."""
 _NAMED: Final = 3
+_CHANGES: Final = 200
+"""The most files that differ from HEAD of which a receipt has the states."""
 
 
 def spool_folders(ws: Workspace) -> list[tuple[Path, str]]:
@@ -67,13 +69,15 @@ def opening_record(
 ) -> dict[str, Any]:  # fmt: skip
     """The first record of a spool file. `started` in microseconds; `more` adds to the environment."""
     # notes, and what editors leave, are not counted: no test needs them
-    needed = [name for name in place.untracked if not name.endswith(_HARMLESS)]
+    needed = [name for name in place.untracked if not name.endswith(HARMLESS)]
     untracked = {"untracked": {"files": len(needed), "first": needed[:_NAMED]}} if place.untracked else {}
+    known = place.tree_all is not None and 0 < len(place.differences) <= _CHANGES
+    changes = {"changes": dict(place.differences)} if known else {}
     return {
         "t": "open", "schema": SPOOL_SCHEMA, "run": run, "source": source, "observer": observer,
         "producer": producer(environ), "parent": environ.get(PARENT), "started": iso(started),
         "tree": place.tree, "tree_all": place.tree_all, "head": place.head, "branch": place.branch,
-        "dirty": place.dirty, "environment": {**process_environment(environ), **untracked, **(more or {})},
+        "dirty": place.dirty, "environment": {**process_environment(environ), **untracked, **changes, **(more or {})},
         "selection": dict(selection or {}),
     }  # fmt: skip
 

@@ -35,7 +35,7 @@ UNREADABLE: Final = (ValueError, LookupError, TypeError, AttributeError, Asserti
 """What reading a row that was edited may raise."""
 LIMITING_KEYS: Final = (
     "keyword", "markers", "lf", "collect_only", "setup_only", "setup_plan", "overridden", "config_file", "deselected",
-    "dropped",
+    "dropped", "transferred",
 )  # fmt: skip
 """Keys of a run's `selection` that mean, where they are not empty, that it omitted tests."""
 _ENTRY: Final = "SELECT seq, chain, origin, id, header, test_list, outcomes, folded FROM receipt"

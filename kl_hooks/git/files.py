@@ -147,6 +147,12 @@ def symbolic_links(repo: Repository, source: str, paths: Sequence[str]) -> list[
     return [one.path for one in _tree_rows(repo, source, "--", *paths) if one.mode == _LINK]
 
 
+def states_at(repo: Repository, tree: str, paths: Sequence[str]) -> dict[str, str]:
+    """Path → `<mode> <blob>` of those of these paths that are files, links or submodules of a tree. One git process."""
+    wanted = set(paths)
+    return {one.path: f"{one.mode} {one.blob}" for one in _tree_rows(repo, tree, "--", *paths) if one.path in wanted}
+
+
 def tree_contains(repo: Repository, tree: str, path: str) -> bool:
     """Whether a file or folder of this path is in a tree; True where git has no answer. One git process."""
     try:

@@ -293,6 +293,9 @@ class WorktreeState:
     """Files that git neither tracks nor ignores, if they were asked for; a repository inside this one ends in `/`."""
     listing: FileListing = field(default_factory=FileListing, compare=False, repr=False)
     """What git listed: the paths of the content, without another question to git."""
+    differences: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
+    """What `tree_all` has that HEAD has not: path → `<mode> <blob>`, empty for a file that was removed. git never has
+    the objects of a dirty tree, so this is how its files are known later."""
 
     @property
     def trees(self) -> tuple[str, ...]:
@@ -327,7 +330,8 @@ def snapshot(repo: Repository, untracked: bool = True, scan: WorktreeScan | None
     names = tuple(os.fsdecode(path) for path in others)
     tree_all = ids[1] if tree and whole and not found.unreadable else None
     dirty = bool(tracked) or tree is None
-    return WorktreeState(tree, tree_all, commit, branch, dirty, len(tracked), names, scan.listing)
+    differences = {os.fsdecode(path): _state_text(state) for path, state in {**extra, **tracked}.items()}
+    return WorktreeState(tree, tree_all, commit, branch, dirty, len(tracked), names, scan.listing, differences)
 
 
 def staged_tree(repo: Repository) -> WorktreeState:
@@ -358,15 +362,62 @@ def differing_paths(repo: Repository, tree: str, other: str | None = None) -> li
 
     None where git does not have the objects of the tree: that of a dirty working tree was never written.
     """
+    found = changed_files(repo, tree, other, untracked=False)
+    return None if found is None else sorted(found)
+
+
+STAGED: Final = "staged"
+"""Instead of a tree: what `git commit` would take."""
+UNREADABLE: Final = "unreadable"
+"""The state of a file that can't be read, or that is in conflict."""
+
+
+def changed_files(
+    repo: Repository, tree: str, other: str | None = None, *, untracked: bool = True
+) -> dict[str, tuple[str, str]] | None:
+    """Path → its state in a tree and in `other`, of the files where they differ: `<mode> <blob>`, empty for no file.
+
+    `other`: a tree, `STAGED`, or None for what is on disk. None where git does not have the objects of the tree.
+    """
     if git_in(repo, "cat-file", "-t", tree, ok=(0, 128)).strip() != b"tree":
         return None
     if other is not None:
-        out = git_in(repo, "diff-tree", "-r", "-z", "--name-only", "--no-renames", "--no-ext-diff", tree, other)
-        return [os.fsdecode(path) for path in out.split(b"\0") if path]
-    scan = scan_worktree(repo, base=tree, untracked=False)
-    found = scan.contents(_unknown(scan.changes))
+        command = ("diff-tree", "-r", *_DIFF_OPTIONS, tree, other)
+        changes = _staged_changes(repo, tree) if other == STAGED else _changes(git_in(repo, *command))
+        return {os.fsdecode(path): (_state_text(one.before), _state_text(_given(one))) for path, one in changes.items()}
+    scan = scan_worktree(repo, base=tree, untracked=untracked)
+    others = [path for path in scan.listing.untracked if not path.endswith(b"/")]
+    found = scan.contents(_unknown(scan.changes) | dict.fromkeys(others))
     _add_nested_repositories(repo, found)
-    return sorted(os.fsdecode(path) for path in {*_real_changes(scan.changes, found), *found.unreadable})
+    real = {
+        **dict.fromkeys((path for path in others if path in found.files), None),
+        **_real_changes(scan.changes, found),
+        **dict.fromkeys(found.unreadable, None),
+    }
+    states = {
+        path: _state_text(state or (found.files.get(path) if path in others else None)) for path, state in real.items()
+    }
+    states |= dict.fromkeys(found.unreadable, UNREADABLE)
+    # an untracked file may be in the tree all the same, and have the very content
+    pairs = (
+        (os.fsdecode(path), _state_text(scan.changes[path].before if path in scan.changes else None), state)
+        for path, state in states.items()
+    )
+    return {path: (before, now) for path, before, now in pairs if before != now}
+
+
+def _given(change: _FileChange) -> _State:
+    """The state of a file that git itself names."""
+    if change.mode == REMOVED:
+        return None
+    return (change.mode, change.blob) if change.mode and change.blob else (b"", UNREADABLE)
+
+
+def _state_text(state: _State) -> str:
+    """As `changed_files` gives it; git names a file that is not there with zeros."""
+    if state is None or not state[1].strip("0"):
+        return ""
+    return f"{state[0].decode()} {state[1]}" if state[0] else state[1]
 
 
 def _unknown(changes: Mapping[bytes, _FileChange]) -> dict[bytes, bytes | None]:

@@ -149,7 +149,7 @@ def configurations(
             continue
         content = read(path)
         try:
-            table = _table(name, content) if content is not None else None
+            table = pytest_table(name, content) if content is not None else None
             if table is not None:
                 given = {key: words for key in CONFIG_KEYS if (words := _words(table.get(key))) is not None}
                 found[folder] = PytestConfig(path, **given)
@@ -172,7 +172,7 @@ def _nearest_folder(configs: Mapping[str, PytestConfig], path: str) -> str:
     return folder
 
 
-def _table(name: str, content: bytes) -> Mapping[str, Any] | None:
+def pytest_table(name: str, content: bytes) -> Mapping[str, Any] | None:
     """The table for pytest; None where a file does not configure pytest. ValueError for one that can't be read."""
     if len(content) > LARGEST_CONFIG:
         raise ValueError("too large")
@@ -491,7 +491,11 @@ class Reported:
     """Files that were run as a whole."""
     everything: bool = False
     """True where one run was limited by nothing, or the runs together reported everything."""
-    _ids: set[str] = field(default_factory=set)
+    ids: set[str] = field(default_factory=set)
+    """Node IDs."""
+    unchanged: list[Callable[[str, Sequence[str]], bool]] = field(default_factory=list)
+    """Of each run of other content: whether it asked a file for its tests that has the same ones now, given the names
+    of which that is not certain."""
     _collected: list[tuple[int, str]] = field(default_factory=list)
     """Of each limited run: how many tests it collected, and the digest of their names (empty: an older kl's)."""
 
@@ -504,7 +508,7 @@ class Reported:
                 continue
             path, _, name = one.subject.removeprefix("test:").partition("::")
             path = self._path(receipt, path)
-            self._ids.add(f"{path}::{name}")
+            self.ids.add(f"{path}::{name}")
             if name:
                 self.tests.setdefault(path, set()).add(name.partition("[")[0])
                 seen.add(path)
@@ -522,7 +526,7 @@ class Reported:
     def close(self) -> Reported:
         """Call it when all runs are in: what one omitted may have been reported by the others, test by test."""
         # runs that collected other names can't be added up: a parameter may hold a clock
-        if len(set(self._collected)) == 1 and len(self._ids) >= self._collected[0][0]:
+        if len(set(self._collected)) == 1 and len(self.ids) >= self._collected[0][0]:
             self.everything = True
         return self
 
@@ -545,9 +549,9 @@ class Reported:
         parts = path.split("/")
         return any("/".join(parts[:depth]) in self.skipped for depth in range(1, len(parts) + 1))
 
-    def complete(self, path: str) -> bool:
-        """Whether a run has asked the whole file for its tests."""
-        return self.everything or path in self.whole
+    def complete(self, path: str, doubtful: Sequence[str] = ()) -> bool:
+        """Whether a run has asked the whole file for its tests. `doubtful`: names that it may have beside those seen."""
+        return self.everything or path in self.whole or any(asked(path, doubtful) for asked in self.unchanged)
 
 
 class Assessment(NamedTuple):
@@ -607,12 +611,13 @@ def compare_file(
         if certain:
             number = f"{len(certain)} test{'' if len(certain) == 1 else 's'}"
             return [Missing(path, f"no test of it was reported, {number} expected")], []
-        if doubtful and not reported.everything:
+        if doubtful and not reported.complete(path, doubtful):
             return [Missing(path, "no complete run collected it")], []
         return [], [path] if doubtful else []
     lost = [Missing(f"{path}::{name}", "not reported") for name in certain if not _was_reported(reported, path, name)]
-    open_ = [f"{path}::{name}" for name in doubtful if not _was_reported(reported, path, name)]
-    if not reported.complete(path) and not lost:
+    rest = [name for name in doubtful if not _was_reported(reported, path, name)]
+    open_ = [f"{path}::{name}" for name in rest]
+    if not reported.complete(path, rest) and not lost:
         return [Missing(path, "only a part of it ran")], open_
     return lost, open_
 

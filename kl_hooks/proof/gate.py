@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Final
@@ -35,6 +35,7 @@ from kl_hooks.proof.expected_tests import (
     content_source,
     expected_tests,
 )
+from kl_hooks.proof.held import Held, Transfer, held_runs, pytest_command, unsettled
 from kl_hooks.store.database import Database
 from kl_hooks.workspace import Workspace, require_setup
 
@@ -52,6 +53,7 @@ _REMOVED: Final = "its file was untracked, and is removed"
 _NO_TEST: Final = "no configuration makes it a test"
 _EARLIER: Final = 5
 """How many earlier complete runs are looked at for what they reported."""
+_FAILED: Final = "tests failed"
 _NAMED: Final = 3
 """How many tests, files or directories a line names."""
 _LOOK_BACK: Final = 20
@@ -85,17 +87,25 @@ class Proof:
     runs: tuple[str, ...] = ()
     """All runs that prove it; together, where each of them was limited to a part."""
     together: bool = False
+    transfers: tuple[Transfer, ...] = ()
+    """The runs of other contents among them."""
+    ran: int = 0
+    """Tests that ran on this content itself."""
+    command: str = ""
+    """The pytest command that would prove the content; empty: it is proven, or running tests does not help."""
+    not_compared: tuple[str, ...] = ()
+    """Runs of other contents whose results can't be transferred, and why."""
 
 
 def judge(
     ws: Workspace, seen: Snapshot, trees: Sequence[str], committed: bool = False, *, rev: str = "",
-    trust_ref: str = "", base: str = "",
+    trust_ref: str = "", base: str = "", transfer: bool = True,
 ) -> tuple[list[Entry], Proof]:  # fmt: skip
     """The receipts of a content (newest first), and what they prove: nothing where some of the evidence is missing.
 
     `trees`: its tree ids. `committed`: it is a tree in git (of `rev`, where that is known), not the files as they are
     now. `trust_ref`: the commit whose `verify.exclude` counts instead of the content's own. `base`: the commit before
-    the judged ones; without it the parent.
+    the judged ones; without it the parent. `transfer`: whether results of other contents count that hold here.
     """
     entries = seen.of_tree(trees)
     if missing := seen.gaps:
@@ -108,6 +118,7 @@ def judge(
     if repo is None:
         return entries, proof(entries, parents, ws.settings.verified_requires, trees)
 
+    @cache
     def expected() -> Expected:
         return _expected(
             ws, repo, trees[0] if committed else "", trust_ref or base or _parent(repo, rev, trees), trust_ref
@@ -117,7 +128,18 @@ def judge(
         return _earlier_runs(db, entry) if db else []
 
     there = _path_exists(repo, trees[0] if committed else "")
-    return entries, proof(entries, parents, ws.settings.verified_requires, trees, there, expected, earlier_runs)
+    rule = ws.settings.verified_requires
+    direct = proof(entries, parents, rule, trees, there, expected, earlier_runs)
+    # what ran on this very content comes first, and a failure there counts whatever ran elsewhere (ADR-0029)
+    if not transfer or not trees or direct.tier >= Tier.INFERRED or direct.failed:
+        return entries, direct
+    held, notes = held_runs(ws, repo, seen, trees, trees[0] if committed else None)
+    if not held:
+        return entries, replace(direct, not_compared=tuple(notes))
+    both = sorted([*entries, *(one.entry for one in held)], key=lambda entry: -entry.seq)
+    parents = seen.parents(both)
+    found = proof(both, parents, rule, trees, there, expected, earlier_runs, {one.entry.id: one for one in held})
+    return entries, replace(found, not_compared=tuple(notes))
 
 
 def verdict(ws: Workspace) -> dict[str, Any]:
@@ -240,14 +262,17 @@ def proof(
     holds: Callable[[str], bool] = lambda path: True,
     expected: Callable[[], Expected] | None = None,
     earlier_runs: Callable[[Entry], Sequence[Entry]] = lambda entry: (),
+    held: Mapping[str, Held] | None = None,
 ) -> Proof:
     """What the receipts of one tree (newest first) prove about its tests.
 
     `trees`: the ids that the content has, where a run with untracked files must not count for it alone.
     `holds`: whether a path from the repository's root is in this content; where that is unknown, it is.
     `expected`: the tests that the content has; without it a run counts for what it reported. `earlier_runs`:
-    the complete runs of other contents before one, in the same environment, newest first.
+    the complete runs of other contents before one, in the same environment, newest first. `held`: the entries among
+    them that are of other contents, by ID.
     """
+    held = held or {}
     runs = [e for e in entries if e.receipt.source in ("pytest", "junit")]
     problems = [_problem(entry, parents) or _more_than(entry.receipt, trees) for entry in runs]
     able = [entry for entry, problem in zip(runs, problems, strict=True) if not problem]
@@ -255,7 +280,13 @@ def proof(
     limited = {
         entry.id: f"only a selection ran ({words})" for entry in able if (words := selection_words(entry.receipt))
     }
+    # of a run of another content it is said what holds, and what of it is missing here
+    limited |= dict.fromkeys(held, "")
     problems = [problem or limited.get(entry.id, "") for entry, problem in zip(runs, problems, strict=True)]
+    problems = [
+        problem if entry.id not in held or problem.startswith(_FAILED) else ""
+        for entry, problem in zip(runs, problems, strict=True)
+    ]
     failing, more_than_content = _failing(runs, good), _with_untracked(runs, good, trees)
     first_good = next((at for at, one in enumerate(runs) if one in good), len(runs))
     followed = {one.receipt.run for one in runs[first_good + 1 :]}
@@ -264,12 +295,12 @@ def proof(
     others = _no_tests([one for one in failing if one[1] in followed], expected)
     failing = [one for one in failing if one not in set(others)]
     reasons = _reasons(runs, problems, failing, past)
-    newest = bool(runs) and problems[0].startswith("tests failed")
+    newest = bool(runs) and problems[0].startswith(_FAILED)
     if failing or newest:
         more = not newest or _more_than(runs[0].receipt, trees)
         return Proof(Tier.GUESSED, None, tuple(reasons), "earlier" if more else "newest")
     notes = [note for entry in able for note in _notes(entry, parents)]
-    covered = _covered(able, good, expected, earlier_runs) if able and expected else _Covered(good)
+    covered = _covered(able, good, expected, earlier_runs, held) if able and expected else _Covered(good)
     found = sorted([*covered.alone, *covered.parts], key=lambda entry: -entry.seq)
     # that a run was limited is no reason against it where it is part of what proves the content
     parts = {f"run {entry.receipt.run[:8]}: {limited.get(entry.id)}" for entry in covered.parts}
@@ -279,8 +310,16 @@ def proof(
         (*(reason for reason in reasons if reason not in parts), *covered.reasons), "", covered.missing,
         covered.not_assessed,
         (*_failures(past, _REMOVED), *_failures(others, _NO_TEST), *covered.notes, *dict.fromkeys(notes)), names,
-        bool(covered.parts) and not covered.alone,
+        bool(covered.parts) and not covered.alone, *_transfers(found, held),
+        pytest_command(one.name for one in covered.missing) if covered.missing else "",
     )  # fmt: skip
+
+
+def _transfers(runs: Sequence[Entry], held: Mapping[str, Held]) -> tuple[tuple[Transfer, ...], int]:
+    """The runs of other contents among those that prove a content, and how many tests ran on the content itself."""
+    others = [held[one.id] for one in runs if one.id in held]
+    own = {one.subject for entry in runs if entry.id not in held for one in entry.receipt.evidence}
+    return tuple(Transfer(one.entry.receipt.run, one.held, len(one.verdicts)) for one in others), len(own)
 
 
 def _reasons(
@@ -359,7 +398,7 @@ class _Covered:
 
 def _covered(
     able: Sequence[Entry], good: Sequence[Entry], expected: Callable[[], Expected],
-    earlier_runs: Callable[[Entry], Sequence[Entry]],
+    earlier_runs: Callable[[Entry], Sequence[Entry]], held: Mapping[str, Held],
 ) -> _Covered:  # fmt: skip
     """Judges the union of the runs of each environment; where none is complete, the one that misses least is named."""
     wanted = expected()
@@ -375,13 +414,14 @@ def _covered(
     open_: tuple[str, ...] = ()
     nearest: tuple[Missing, ...] | None = None
     for some in groups.values():
-        before = earlier_runs(some[-1])
-        missing, unsure = _missing(wanted, some, before)
+        own = [entry for entry in some if entry.id not in held]
+        before = earlier_runs(own[-1] if own else some[0])
+        missing, unsure = _missing(wanted, some, before, held)
         if missing:
             nearest = missing if nearest is None or len(missing) < len(nearest) else nearest
             continue
         open_ = open_ or unsure
-        whole = [e for e in some if e in good and not _missing(wanted, [e], before)[0]]
+        whole = [e for e in some if e in good and not _missing(wanted, [e], before, held)[0]]
         alone += whole
         if not whole:
             parts += some
@@ -395,17 +435,27 @@ def _covered(
 
 
 def _missing(
-    wanted: Expected, runs: Sequence[Entry], before: Sequence[Entry]
+    wanted: Expected, runs: Sequence[Entry], before: Sequence[Entry], held: Mapping[str, Held]
 ) -> tuple[tuple[Missing, ...], tuple[str, ...]]:
     reported = Reported(wanted.root)
     for entry in runs:
         reported.add(entry.receipt, selection_limits(entry.receipt.selection))
+    others = [held[entry.id] for entry in runs if entry.id in held]
+    stale = unsettled(others, runs, reported.ids, reported.whole) if others else {}
+    lost = tuple(Missing(name, why.reason) for name, why in sorted(stale.items()))
+    reported.unchanged += [one.whole for one in others]
     missing, unsure = wanted.assess(reported.close())
+    missing = (*lost, *(one for one in missing if not _named_by(one.name, stale)))
     for at, one in enumerate(before):
         missing += tuple(_since(wanted, reported, runs, one, newest=not at))
     if not missing and not reported.everything and not wanted.files.keys() & reported.tests.keys():
         missing = (Missing(runs[0].receipt.run[:8], "only a selection ran, of tests that no configuration names"),)
     return missing, unsure
+
+
+def _named_by(name: str, stale: Iterable[str]) -> bool:
+    """Whether a test, or one of a file, is among the stale ones: then it is named already, with the better reason."""
+    return any(one == name or one.startswith((f"{name}::", f"{name}[")) for one in stale)
 
 
 def _since(
@@ -493,7 +543,7 @@ def _problem(entry: Entry, parents: Mapping[str, Entry]) -> str:
     receipt = entry.receipt
     if receipt.result.get("verdict") == "failed":
         bad = {k: v for k, v in (receipt.result.get("counts") or {}).items() if v and k in ("failed", "error")}
-        return "tests failed: " + ", ".join(f"{v} {k}" for k, v in sorted(bad.items()))
+        return f"{_FAILED}: " + ", ".join(f"{v} {k}" for k, v in sorted(bad.items()))
     sample = next((e for e in receipt.evidence if e.outcome == "passed"), None)
     if sample is None:
         return "nothing passed"
@@ -559,7 +609,7 @@ def nearest(ws: Workspace, seen: Snapshot, trees: Sequence[str], other: str | No
         # here, not above: a content whose objects git does not have costs one short question, not a judgment
         left -= 1
         try:
-            found = judge(ws, seen, (tree,), committed=True)[1]
+            found = judge(ws, seen, (tree,), committed=True, transfer=False)[1]
         except UsageProblem:  # the settings of that content are invalid; another one may be proven
             continue
         if found.tier >= Tier.INFERRED and found.run:

@@ -1,0 +1,274 @@
+"""What differs between the content of a recorded run and another content, read from git and the facts of the code.
+
+The content of a run is a tree in git, or HEAD of that moment with the files that differed from it: a dirty working
+tree was never written to git, and its receipt names their states. Files are compared by blob ID, and only those that
+differ are looked into; their symbols come from the cache of facts, where the run left them.
+"""
+
+from __future__ import annotations
+
+import configparser
+import os
+import re
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from kl_hooks.code.file_facts import facts_of
+from kl_hooks.code.scanner.parser import Facts
+from kl_hooks.code.scanner.python import scanners_of
+from kl_hooks.config.settings import SETTINGS_FILE, verify_exclude
+from kl_hooks.evidence.capture import HARMLESS
+from kl_hooks.git.files import FileEntry, read_files, states_at
+from kl_hooks.git.repository import Repository, git_in
+from kl_hooks.git.worktree import STAGED, changed_files, tree_of_revision
+from kl_hooks.model.problem import Problems
+from kl_hooks.model.receipt import Receipt
+from kl_hooks.proof.expected_tests import CONFIG_NAMES, PytestConfig, path_matches, pytest_table
+from kl_hooks.proof.transfer import Difference, FileChange, FileSymbols
+from kl_hooks.store.database import chunks
+from kl_hooks.workspace import Workspace
+
+_DOCUMENT_NAMES: Final = re.compile(
+    r"(?i)(?:license|licence|copying|authors|notice|codeowners|changelog|changes|history|news)(?:[.-].*)?|\.gitignore"
+)
+_DEPENDENCIES: Final = re.compile(
+    r"(?i)(?:.*requirements.*\.(?:txt|in)|constraints.*\.txt|(?:uv|poetry|pdm|pixi)\.lock|pipfile(?:\.lock)?"
+    r"|pylock.*\.toml|setup\.py|environment\.ya?ml)"
+)
+"""Files that say what is installed: with another environment the same code may do something else."""
+_COMPILED: Final = (".c", ".h", ".cc", ".cpp", ".pyx", ".pxd", ".rs", ".so", ".pyd", ".pth")
+"""What is executed, and not as Python's source."""
+_TABLES: Final = ("dependencies", "optional-dependencies", "requires-python", "entry-points", "scripts", "dynamic")
+_TOOLS: Final = ("poetry", "setuptools", "hatch", "pdm", "uv", "flit", "pixi")
+_BUILDERS: Final = frozenset({"setup.py", "conf.py", "noxfile.py", "tasks.py"})
+"""Python files that read documentation and are no test."""
+
+
+@dataclass(frozen=True, slots=True)
+class Base:
+    """The content of a run: a tree that git has, and the files that were different."""
+
+    tree: str
+    states: Mapping[str, str]
+
+
+def content_of_run(repo: Repository, receipt: Receipt) -> Base | None:
+    """What a run ran on; None where git does not have it (any more)."""
+    for tree in (receipt.tree_all, receipt.tree):
+        # without the untracked files a tree is the content only if no test could have needed them
+        whole = tree == receipt.tree_all or not (receipt.environment.get("untracked") or {}).get("files")
+        if tree and whole and tree_of_revision(repo, tree):
+            return Base(tree, {})
+    states = receipt.environment.get("changes")
+    if receipt.tree_all and isinstance(states, Mapping) and receipt.head:
+        tree = tree_of_revision(repo, receipt.head)
+        return Base(tree, {str(path): str(state) for path, state in states.items()}) if tree else None
+    return None
+
+
+def changed_states(repo: Repository, base: Base, other: str | None) -> dict[str, tuple[str, str]]:
+    """Path → its state in the content of a run and in `other` (see `changed_files`), where they differ. GitFailed."""
+    found = changed_files(repo, base.tree, other) or {}
+    rest = [path for path in base.states if path not in found]
+    same = states_at(repo, base.tree, rest) if rest else {}
+    for path, before in base.states.items():
+        found[path] = (before, found[path][1] if path in found else same.get(path, ""))
+    return {path: pair for path, pair in found.items() if pair[0] != pair[1]}
+
+
+def difference(
+    ws: Workspace, repo: Repository, changed: Mapping[str, tuple[str, str]], other: str | None
+) -> Difference:
+    """Everything about these changes that decides which results hold. GitFailed."""
+    reader = _Reader(repo, changed, other)
+    old, new = _symbols(ws, repo, changed, 0, other), _symbols(ws, repo, changed, 1, other)
+    changes = {
+        path: FileChange(path, before, now, old.get(path), new.get(path)) for path, (before, now) in changed.items()
+    }
+    exclude = _exclude(reader)
+    documents = frozenset(path for path in changed if is_document(path, exclude))
+    others = [path for path in sorted(changed) if not changes[path].is_python or path == "setup.py"]
+    whole = tuple(why for path in others if path not in documents and (why := _affects_all(path, reader)))
+    reads = {path: why for path in sorted(documents) if (why := _reader_of(path, reader))}
+    return Difference(changes, whole, documents, reads, lambda words: mentions(repo, words, other))
+
+
+def is_document(path: str, exclude: Sequence[str] = ()) -> bool:
+    """Whether a file is documentation, or no test needs it for another reason. `exclude`: `verify.exclude`."""
+    name, folder = path.rpartition("/")[2], path.partition("/")[0]
+    if path.endswith(".py"):
+        return False
+    if path.startswith(".kl/") or name.endswith(HARMLESS) or _DOCUMENT_NAMES.fullmatch(name):
+        return True
+    return (folder in ("doc", "docs") and name.endswith(".txt")) or any(path_matches(path, one) for one in exclude)
+
+
+class _Reader:
+    """The changed files of both contents."""
+
+    def __init__(self, repo: Repository, changed: Mapping[str, tuple[str, str]], other: str | None) -> None:
+        self._repo, self._changed, self._other = repo, changed, other
+        self._files: dict[str, frozenset[str]] = {}
+
+    def files_with(self, text: str) -> frozenset[str]:
+        """The Python files of the other content that have this text somewhere."""
+        if text not in self._files:
+            self._files[text] = frozenset(_grep(self._repo, ("-l", "-F", "-e", text), self._other))
+        return self._files[text]
+
+    def text(self, path: str, at: int) -> bytes | None:
+        """The content of a changed file before (0) or now (1); empty where it is not there, None for none."""
+        state = self._changed[path][at]
+        return (
+            b"" if not state else next((text for _, text in _read(self._repo, [(path, state)], at, self._other)), None)
+        )
+
+    def now(self, path: str) -> bytes | None:
+        """A file of the other content, changed or not; None where there is none."""
+        if path in self._changed:
+            return self.text(path, 1)
+        if self._other not in (None, STAGED):
+            state = states_at(self._repo, str(self._other), [path]).get(path, "")
+            return next((text for _, text in _read(self._repo, [(path, state)], 0, None)), None) if state else None
+        try:
+            return (self._repo.top / path).read_bytes()
+        except OSError:
+            return None
+
+
+def _read(
+    repo: Repository, states: Iterable[tuple[str, str]], at: int, other: str | None
+) -> Iterator[tuple[FileEntry, bytes]]:
+    entries = [FileEntry(path, state[7:], state[:6]) for path, state in states if state.startswith("100")]
+    return read_files(repo, entries, "worktree" if at and other is None else "objects")
+
+
+def _symbols(
+    ws: Workspace, repo: Repository, changed: Mapping[str, tuple[str, str]], at: int, other: str | None
+) -> dict[str, FileSymbols]:
+    """Path → what each changed Python file defines before (0) or now (1)."""
+    states = {path: pair[at] for path, pair in changed.items() if path.endswith(".py") and pair[at].startswith("100")}
+    entries = [FileEntry(path, state[7:], state[:6]) for path, state in sorted(states.items())]
+    source = "worktree" if at and other is None else "objects"
+    found = facts_of(ws.store, entries, lambda some: read_files(repo, some, source), scanners_of(ws.plugins))
+    return {path: _file_symbols(facts) for path, facts in found.items()}
+
+
+def _file_symbols(facts: Facts) -> FileSymbols:
+    if facts["error"]:
+        return FileSymbols(error=facts["error"])
+    rows = facts["symbols"]
+    module = rows[0][0].partition(":")[2] if rows else ""
+    ids = [f"{kind}:_{name.removeprefix(module)}" for kind, _, name in (row[0].partition(":") for row in rows)]
+    used = frozenset(facts["names"].split()).union(*(words.split() for words in facts["words"]))
+    decorators = {ids[int(place)]: tuple(some) for place, some in facts["decorators"].items()}
+    # a docstring is data where the program reads it: click makes help of those of decorated functions
+    read = {*ids} if "__doc__" in used or "getdoc" in used else {*decorators}
+    docs = {ids[row[0]]: _docstring(rows[row[0]][4], row[3]) for row in facts["text"] if ids[row[0]] in read}
+    return FileSymbols(
+        {name: row[5] for name, row in zip(ids, rows, strict=True)}, used, decorators,
+        {name: row[3] for name, row in zip(ids, rows, strict=True)}, docs,
+    )  # fmt: skip
+
+
+def _docstring(first: str, text: str) -> str:
+    """The words of a docstring, out of those of a symbol, in which a mark names each field (`scanner.source_words`)."""
+    words, inside = [first], False
+    for word in text.split(" "):
+        if word in ("(", ".", "#", '"', "'"):
+            inside = word == "'"
+        elif inside:
+            words.append(word)
+    return " ".join(words)
+
+
+def _exclude(reader: _Reader) -> Sequence[str]:
+    try:
+        return verify_exclude(SETTINGS_FILE, reader.now(SETTINGS_FILE))
+    except Problems:  # the gate itself names it
+        return ()
+
+
+def _affects_all(path: str, reader: _Reader) -> str:
+    """Why a change of this file speaks against every result; empty where opened files decide."""
+    name = path.rpartition("/")[2]
+    if _DEPENDENCIES.fullmatch(name):
+        return f"{path} changed: other packages may be installed"
+    if name.endswith(_COMPILED):
+        return f"{path} changed, which is compiled"
+    if name not in CONFIG_NAMES:
+        return ""
+    before, now = reader.text(path, 0), reader.text(path, 1)
+    if before is None or now is None:
+        return f"{path} changed, and its earlier content is not known any more"
+    try:
+        if pytest_table(name, before) != pytest_table(name, now):
+            return f"pytest's configuration in {path} changed"
+        if _installed(name, before) != _installed(name, now):
+            return f"the dependencies in {path} changed"
+    except (ValueError, configparser.Error, RecursionError):
+        return f"{path} can't be read"
+    return ""
+
+
+def _installed(name: str, content: bytes) -> Any:
+    """The parts of a project file that decide what is installed."""
+    text = content.decode("utf-8-sig")
+    if name == "pyproject.toml":
+        document = tomllib.loads(text)
+        project, tools = document.get("project", {}), document.get("tool", {})
+        parts = [*(project.get(key) for key in _TABLES), *(tools.get(key) for key in _TOOLS)]
+        return [*parts, document.get("build-system"), document.get("dependency-groups")]
+    if name == "setup.cfg":
+        parser = configparser.RawConfigParser(strict=False, allow_no_value=True)
+        parser.read_string(text)
+        return {section: dict(parser.items(section)) for section in parser.sections() if section.startswith("options")}
+    return None
+
+
+def _reader_of(path: str, reader: _Reader) -> str:
+    """Why a test may read this documentation, where nobody recorded which files were opened; empty for no reason."""
+    name = path.rpartition("/")[2]
+    for config in CONFIG_NAMES:
+        content = reader.now(config)
+        if (
+            content
+            and path.endswith((".md", ".rst", ".txt"))
+            and re.search(rb"doctest[-_]?glob|markdown|sybil", content)
+        ):
+            return f"{path} changed, and {config} makes tests of documentation"
+    if name.endswith(".txt") and PytestConfig(python_files=("test*.txt",)).collects(path):
+        return f"{path} changed, which pytest collects as doctests"
+    folder = ".kl" if path.startswith(".kl/") else ""
+    ending = name[name.rindex(".") :] if "." in name[1:] else ""
+    for word in filter(None, (folder or name, ending)):
+        for file in sorted(reader.files_with(word)):
+            tests = PytestConfig().collects(file) or file.endswith("conftest.py")
+            if file.rpartition("/")[2] not in _BUILDERS and (tests or word != ending):
+                return f"{path} changed, and {file} names {word!r}"
+    return ""
+
+
+def mentions(repo: Repository, words: Iterable[str], other: str | None) -> dict[str, frozenset[str]]:
+    """Words → the Python files of a content that have them as words."""
+    found: dict[str, set[str]] = {}
+    for some in chunks(sorted(set(words))):
+        options = [part for word in some for part in ("-e", word)]
+        rows = iter(_grep(repo, ("-o", "-w", "-F", *options), other))
+        for path in rows:
+            found.setdefault(next(rows, ""), set()).add(path)
+    return {word: frozenset(files) for word, files in found.items()}
+
+
+def _grep(repo: Repository, options: Sequence[str], other: str | None) -> Iterator[str]:
+    """The cells of git's answer: paths, and what matched where that was asked for."""
+    place = ("--untracked",) if other is None else ("--cached",) if other == STAGED else ()
+    rev = (str(other),) if other not in (None, STAGED) else ()
+    # 1: no file matches
+    out = git_in(repo, "grep", "-I", "-z", "--full-name", "--no-color", *place, *options, *rev, "--", "*.py", ok=(0, 1))
+    for line in out.split(b"\n" if "-l" not in options else b"\0"):
+        for number, cell in enumerate(line.split(b"\0")):
+            if cell:
+                yield os.fsdecode(cell).removeprefix(f"{other}:" if rev and not number else "")

@@ -1,0 +1,230 @@
+"""The results of earlier runs that hold for a content, as entries that the gate judges beside those of the content.
+
+What of a run does not hold is left out of its entry, and named with the reason: another run must have reported it, or
+its test must be gone. So a content is proven by an older run of other content and a new one of what the change reaches.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final, NamedTuple
+
+from kl_hooks.evidence.executed import Executed, test_path
+from kl_hooks.evidence.ingestion import Snapshot
+from kl_hooks.evidence.ledger import Entry, recent, selection_limits
+from kl_hooks.evidence.trust import environment_key
+from kl_hooks.git.repository import Repository
+from kl_hooks.git.run import GitFailed
+from kl_hooks.model.receipt import REFUTES, Evidence, Receipt
+from kl_hooks.proof.difference import changed_states, content_of_run, difference
+from kl_hooks.proof.transfer import HOLDS, NOT_ASSESSED, Difference, FileChange, RunFacts, Verdict, judge_results
+from kl_hooks.workspace import Workspace
+
+_RUNS: Final = 20
+"""Runs of other contents that are looked at: each costs a comparison of contents."""
+_WHOLE_RUNS: Final = 3
+"""Complete runs after which older ones add nothing but time."""
+_MOST_ARGUMENTS: Final = 40
+PART: Final = "transferred"
+"""The key in the selection of a derived entry that means that not all of its content is the same. Never stored."""
+
+
+@dataclass(frozen=True)
+class Held:
+    """A run of another content, as far as its results hold here."""
+
+    entry: Entry
+    """With the results that hold, alone."""
+    original: Entry
+    verdicts: Mapping[str, Verdict]
+    """Node ID of each result → whether it holds."""
+    changes: Difference
+    executed: Executed | None = None
+
+    @property
+    def held(self) -> int:
+        """How many results hold."""
+        return sum(one.state == HOLDS for one in self.verdicts.values())
+
+    @property
+    def stale(self) -> dict[str, Verdict]:
+        """Those that do not hold."""
+        return {name: one for name, one in self.verdicts.items() if one.state != HOLDS}
+
+    def whole(self, path: str, doubtful: Iterable[str]) -> bool:
+        """Whether the run asked this file for all its tests, and the file has no other ones now.
+
+        `doubtful`: names such as `TestA::test_b` in the file that pytest may collect, and that no run reported.
+        """
+        limits = selection_limits(self.original.receipt.selection)
+        asked = not limits and not self.original.receipt.environment.get("rootdir")
+        if limits.keys() == {"left_out"} and "::" not in str(self.original.receipt.selection.get("args")):
+            asked = any(test_path(name) == path for name in self.verdicts)
+        change = self.changes.changes.get(path)
+        if not asked or change is None:
+            return asked
+        # what was not collected then, and is the same, is not collected now; whatever is new must be reported
+        return all(_is_same(change, name) for name in doubtful)
+
+    def removed(self, nodeid: str) -> bool:
+        """Whether the test is not there any more: its file, or its function in it."""
+        change = self.changes.changes.get(test_path(nodeid))
+        if change is None:
+            return False
+        if not change.now:
+            return True
+        old, new = change.old, change.new
+        if old is None or new is None or old.error or new.error:
+            return False
+        ids = _ids(nodeid.partition("::")[2])
+        return any(one in old.hashes for one in ids) and not any(one in new.hashes for one in ids)
+
+
+class Transfer(NamedTuple):
+    """How a content is proven by runs of other contents."""
+
+    run: str
+    held: int
+    total: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """As in JSON answers."""
+        return self._asdict()
+
+
+def held_runs(
+    ws: Workspace, repo: Repository, seen: Snapshot, trees: Sequence[str], other: str | None
+) -> tuple[list[Held], list[str]]:
+    """The newest runs of other contents with what of them holds, and why others could not be compared.
+
+    `trees`: the IDs of the content. `other`: its tree in git, or None for what is on disk.
+    """
+    found: list[Held] = []
+    notes: list[str] = []
+    whole: dict[tuple[str, ...], int] = {}
+    known: dict[str, Difference] = {}
+    for entry in _candidates(seen, trees):
+        key = environment_key(entry.receipt)
+        if whole.get(key, 0) >= _WHOLE_RUNS:
+            continue
+        try:
+            one = _held(ws, repo, seen, entry, trees[0], other, known)
+        except GitFailed as problem:
+            notes.append(f"run {entry.receipt.run[:8]}: its content can't be compared ({problem})")
+            continue
+        if isinstance(one, str):
+            notes.append(f"run {entry.receipt.run[:8]}: {one}")
+            continue
+        found.append(one)
+        whole[key] = whole.get(key, 0) + (not selection_limits(entry.receipt.selection))
+    return found, notes
+
+
+def _candidates(seen: Snapshot, trees: Sequence[str]) -> Iterator[Entry]:
+    """The newest runs of tests, newest first, on other contents."""
+    waiting = [one for one in seen.waiting if one.receipt.source == "pytest"]
+    stored = recent(seen.db, _RUNS, "pytest") if seen.db else []
+    for entry in [*waiting, *stored][:_RUNS]:
+        receipt = entry.receipt
+        other = not {receipt.tree, receipt.tree_all} & set(trees)
+        sound = receipt.result.get("complete") and receipt.result.get("verdict") in ("passed", "failed")
+        if other and sound and not receipt.moved and not entry.origin.startswith("imported") and receipt.evidence:
+            yield entry
+
+
+def _held(
+    ws: Workspace, repo: Repository, seen: Snapshot, entry: Entry, tree: str, other: str | None,
+    known: dict[str, Difference],
+) -> Held | str:  # fmt: skip
+    """One run against the content; in a phrase why it can't be compared."""
+    receipt = entry.receipt
+    base = content_of_run(repo, receipt)
+    if base is None:
+        return "the content it ran on is not in git any more"
+    key = str(receipt.tree_all or receipt.tree)
+    if key not in known:
+        known[key] = difference(ws, repo, changed_states(repo, base, other), other)
+    executed = seen.executed(entry)
+    facts = receipt.environment.get("executed")
+    opened = isinstance(facts, Mapping) and "files" in facts
+    results = {one.subject.removeprefix("test:"): one for one in receipt.evidence if one.kind == "TestResult"}
+    verdicts = judge_results(RunFacts(executed, opened), known[key], results)
+    if all(one.state == NOT_ASSESSED for one in verdicts.values()):
+        reasons = {one.reason for one in verdicts.values()}
+        return min(reasons) if len(reasons) == 1 else "no result of it can be compared"
+    held = [one for name, one in results.items() if verdicts[name].state == HOLDS]
+    part = any(path.endswith(".py") for path in known[key].changes)
+    derived = _derived(receipt, held, tree, part)
+    return Held(replace(entry, receipt=derived), entry, verdicts, known[key], executed)
+
+
+def _derived(receipt: Receipt, held: Sequence[Evidence], tree: str, part: bool) -> Receipt:
+    """The receipt of a run with these results alone, as if it had run on this content."""
+    counts: dict[str, int] = {}
+    for one in held:
+        counts[one.outcome] = counts.get(one.outcome, 0) + 1
+    failed = any(one.outcome in REFUTES for one in held)
+    result = {**receipt.result, "verdict": "failed" if failed else "passed", "counts": counts}
+    selection = {**receipt.selection, PART: len(held)} if part else receipt.selection
+    return replace(
+        receipt, evidence=tuple(held), result=result, selection=selection, tree=tree, tree_all=tree, tree_end=tree
+    )
+
+
+def _is_same(change: FileChange, name: str) -> bool:
+    old, new = change.old, change.new
+    if old is None or new is None or old.error or new.error:
+        return False
+    return any(old.hashes.get(one, "") == new.hashes.get(one) for one in _ids(name))
+
+
+def _ids(name: str) -> tuple[str, str]:
+    """What the scanner may call a test, such as `TestA::test_b[1]`."""
+    local = name.partition("[")[0].replace("::", ".")
+    return f"function:_.{local}", f"method:_.{local}"
+
+
+def unsettled(
+    parts: Iterable[Held], runs: Iterable[Entry], reported: Iterable[str], wholly_run: Iterable[str]
+) -> dict[str, Verdict]:
+    """Node ID → why, of the results that hold no more, that no other run reported and whose tests are still there.
+
+    `reported`: what the runs report together. `wholly_run`: files that were run as a whole on this content.
+    """
+    known, whole = set(reported), set(wholly_run)
+    covered = {
+        one.subject.removeprefix("test:") for run in runs if _covers(run.receipt) for one in run.receipt.evidence
+    }
+    found: dict[str, Verdict] = {}
+    for part in parts:
+        for name, verdict in part.stale.items():
+            # a changed test function may have other parameters, so only a run that asked for all of them settles it
+            own = any(symbol.endswith(f".{_ids(name)[0][12:]}") for symbol in verdict.symbols)
+            settled = name in (covered if own else known) or test_path(name) in whole or part.removed(name)
+            if not settled:
+                found.setdefault(name, verdict)
+    return found
+
+
+def _covers(receipt: Receipt) -> bool:
+    """Whether a run reports all parameters of each function that it reports."""
+    limits = selection_limits(receipt.selection).keys() - {"left_out", PART}
+    # what `--kl-impacted` deselects are tests whose last result holds
+    if receipt.selection.get("impacted"):
+        limits -= {"deselected"}
+    return not limits and "[" not in "".join(map(str, receipt.selection.get("args") or ()))
+
+
+def pytest_command(names: Iterable[str]) -> str:
+    """The shortest pytest command that runs these tests, files or folders; plain `pytest` where a name is neither."""
+    wanted = list(dict.fromkeys(names))
+    files = {name for name in wanted if "::" not in name}
+    if not wanted or any(not name.endswith(".py") for name in files):
+        return "pytest"
+    functions = dict.fromkeys(name.partition("[")[0] for name in wanted if test_path(name) not in files)
+    arguments = sorted([*files, *functions])
+    if len(arguments) > _MOST_ARGUMENTS:
+        arguments = sorted({test_path(one) for one in arguments})
+    return "pytest" if len(arguments) > _MOST_ARGUMENTS else shlex.join(["pytest", *arguments])
