@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import click
 
@@ -19,15 +19,39 @@ from kl_hooks.git.repository import Repository, resolve_commit
 from kl_hooks.model.claim import Tier
 from kl_hooks.model.text import name_list
 from kl_hooks.proof.gate import NOTHING_TRACKED, Proof, had_untracked_files
+from kl_hooks.proof.held import pytest_command
+from kl_hooks.proof.impact import Content
 from kl_hooks.workspace import Workspace, require_setup
 
 if TYPE_CHECKING:
+    from kl_hooks.config.settings import VerifyPolicy
     from kl_hooks.kinds.gate import Demand
     from kl_hooks.model.record import Record
     from kl_hooks.proof.gate import Nearest
+    from kl_hooks.proof.impact import SymbolState
 
 _NEEDED: Final = {Tier.INFERRED: "one complete passing run", Tier.VERIFIED: "two independent observations"}
 """What `--require` asks for, in words."""
+_PROVEN: Final = "proven"
+_SHOWN: Final = 20
+"""Most symbols that are listed as text."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Demanded:
+    """What is asked of the changed symbols below some paths."""
+
+    paths: tuple[str, ...]
+    require: str
+    origin: str
+    states: tuple[SymbolState, ...]
+    decides: bool = True
+    """Whether it is demanded, and not only shown."""
+
+    @property
+    def open(self) -> tuple[SymbolState, ...]:
+        """Those that are not proven."""
+        return tuple(one for one in self.states if one.state != _PROVEN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,16 +62,43 @@ class _Answer:
     proof: Proof
     seen: Snapshot
     entries: list[Entry]
-    required: Tier
+    required: str
     nearest: Nearest | None
+    demanded: tuple[_Demanded, ...] = ()
+    """Asked for by `--require proven`, `--changed`, `--staged` or `--paths`, and by the repository's settings."""
+
+    @property
+    def tier(self) -> Tier:
+        """The tier that the content must have as a whole."""
+        return Tier.INFERRED if self.required == _PROVEN else Tier[self.required.upper()]
 
     @property
     def proven(self) -> bool:
-        return self.proof.tier >= self.required
+        if self.seen.gaps or self.proof.failed:
+            return False
+        # without a changed symbol there is nothing that a test of one could show
+        whole = self.proof.tier >= self.tier or (self.required == _PROVEN and bool(self.states))
+        return whole and all(_is_met(one, self.proof.tier) for one in self.demanded if one.decides)
+
+    @property
+    def states(self) -> list[SymbolState]:
+        """The changed symbols that were asked about, each once."""
+        found = {one.symbol: one for demand in self.demanded for one in demand.states}
+        # what a stricter demand leaves open is shown
+        found |= {one.symbol: one for demand in self.demanded for one in demand.open}
+        return sorted(found.values(), key=lambda one: (one.path, one.line, one.symbol))
 
     @property
     def untracked(self) -> bool:
         return had_untracked_files(self.entries, self.proof.run, self.tree)
+
+    @property
+    def command(self) -> str:
+        """The one pytest command that would prove the rest; empty: none does."""
+        if self.proven or self.proof.failed or self.seen.gaps:
+            return ""
+        tests = [test for one in self.states if one.state != _PROVEN for test in one.tests]
+        return pytest_command(tests) if self.required == _PROVEN and tests else self.proof.command
 
     @property
     def exit_code(self) -> int:
@@ -55,41 +106,65 @@ class _Answer:
         return ENVIRONMENT_ERROR if self.seen.unread else CLEAN if self.proven else FINDINGS
 
     def to_dict(self) -> dict[str, Any]:
-        """`kl.verify/1`."""
+        """`kl.verify/2`."""
         found = self.proof
         return {
-            "schema": "kl.verify/1", "tree": self.tree, "tier": found.tier.word, "required": self.required.word,
+            "schema": "kl.verify/2", "tree": self.tree, "tier": found.tier.word, "required": self.required,
             "proven": self.proven, "run": found.run, "untracked": self.untracked,
             "runs": list(found.runs), "reasons": [] if self.proven else list(found.reasons), "notes": list(found.notes),
             "missing": [one._asdict() for one in found.missing], "not_assessed": list(found.not_assessed),
+            "transferred": [one.to_dict() for one in found.transfers], "ran": found.ran,
+            "not_compared": list(found.not_compared), "command": self.command,
+            "symbols": [one.to_dict() for one in self.states],
             "assessed": not self.seen.gaps, **self.seen.to_dict(),
             "nearest": self.nearest.to_dict() if self.nearest else None,
         }  # fmt: skip
 
 
+def _is_met(demand: _Demanded, tier: Tier) -> bool:
+    if demand.require == _PROVEN or demand.origin != "any":
+        return not demand.open
+    return not demand.states or tier >= Tier[demand.require.upper()]
+
+
 @click.command(epilog="Example: kl verify --require verified")
-@click.option("--at", "rev", help="A commit instead of the files as they are now. Default at pre-push: what is pushed.")
+@click.option(
+    "--at", "--tree", "rev", metavar="REV",
+    help="A commit or tree instead of the files as they are now. Default at pre-push: what is pushed.",
+)  # fmt: skip
+@click.option("--staged", is_flag=True, help="What is staged, and each symbol that differs from HEAD.")
+@click.option(
+    "--changed", metavar="A...B", default="", help="Each symbol that differs between two commits; B is judged."
+)
+@click.option("--paths", multiple=True, metavar="PATH", help="Only changed symbols in this file or folder; repeatable.")
 @click.option(
     "--require",
-    type=click.Choice([Tier.INFERRED.word, Tier.VERIFIED.word]),
+    type=click.Choice([_PROVEN, Tier.INFERRED.word, Tier.VERIFIED.word]),
     default=Tier.INFERRED.word,
     show_default=True,
-    help="The tier. inferred: one complete, passing run; verified: two independent ones.",
+    help="inferred: one complete, passing run of the content; verified: two independent ones; proven: of each changed "
+    "symbol a test that executed it and passed.",
 )
 @click.option(
     "--trust-ref",
     metavar="REF",
-    help="Read verify.exclude from this commit (such as origin/main), not from the content that is judged.",
+    help="Read verify of .kl/config.yaml from this commit (such as origin/main), not from the content that is judged.",
+)
+@click.option(
+    "--advise", is_flag=True, help="Print the verdict, and exit 0 unless verify.mode in the settings is block."
 )
 @click.option("--task", metavar="ID", help="Apply the gate that fits this task, by its type and complexity.")
 @click.option("--type", "task_type", help="Apply the gate for this type of work: feature, docs …")
 @click.option("--complexity", type=click.IntRange(1, 10), help="From 1 to 10, with --type. Default: 5.")
-@format_option()
+@format_option("github", "sarif")
 def verify(
-    rev: str | None, require: str, trust_ref: str | None, task: str | None, task_type: str | None,
-    complexity: int | None, shape: str,
+    rev: str | None, staged: bool, changed: str, paths: tuple[str, ...], require: str, trust_ref: str | None,
+    advise: bool, task: str | None, task_type: str | None, complexity: int | None, shape: str,
 ) -> int:  # fmt: skip
     """Check for a complete, passing test run of exactly this content.
+
+    Results of runs of other contents count where their tests executed nothing that differs, in the same environment.
+    What can't be compared never counts; the tests that must run are named with the command that runs them.
 
     With --task or --type the gate for that work is applied: what it demands and evidence can show decides, the rest is
     listed as not checked. Without them no gate is.
@@ -102,33 +177,104 @@ def verify(
         hint = "Evidence is checked against a git tree: run it inside a repository, or give --root."
         raise EnvironmentProblem("not a git repository.", place=str(ws.root), hint=hint)
     require_setup(ws)  # exit 3, not 0: a gate that was never set up has proven nothing
+    if sum([bool(rev), staged, bool(changed)]) > 1:
+        raise UsageProblem("--at, --staged and --changed name different contents.", place="kl verify", hint="Give one.")
     gate = _gate_of(ws, task, task_type, complexity)
     # pre-commit sets it at pre-push: the commit that is pushed, which need not be checked out
-    answer = _answer(ws, rev or os.environ.get("PRE_COMMIT_TO_REF"), Tier[require.upper()], trust_ref)
+    pushed = None if staged or changed else os.environ.get("PRE_COMMIT_TO_REF")
+    asked_for = _Question(rev or pushed, staged, changed, paths, require, trust_ref)
+    answer = _answer(ws, asked_for)
     asked = _check_demands(gate, answer.proven, answer.entries) if gate else []
     if shape == "json":
         echo_json(answer.to_dict() | ({"gate": _gate_to_dict(gate, asked)} if gate else {}))
+    elif shape != "text":
+        from kl_hooks.proof.formats import render
+
+        echo(render(shape, answer.tree, answer.proven, answer.states, answer.proof, answer.command))
     echo_lines(_lines(answer) if shape == "text" else ())
-    if gate is None:
-        return answer.exit_code
+    code = answer.exit_code
+    if gate is not None:
+        if shape == "text":
+            _print_gate(gate, asked)
+        failed = answer.seen.lost or any(one.met is False for one in asked)
+        code = ENVIRONMENT_ERROR if answer.seen.unread else FINDINGS if failed else CLEAN
+    return _by_mode(ws, code, advise, trust_ref, shape)
+
+
+def _by_mode(ws: Workspace, code: int, advise: bool, trust_ref: str | None, shape: str) -> int:
+    """The exit code by `verify: mode:`: what only advises does not block, but for what can't be read."""
+    mode = _policy(ws, trust_ref).mode
+    if code != FINDINGS or mode == "block" or not (advise or mode == "advise"):
+        return code
     if shape == "text":
-        _print_gate(gate, asked)
-    if answer.seen.unread:
-        return ENVIRONMENT_ERROR
-    return FINDINGS if answer.seen.lost or any(one.met is False for one in asked) else CLEAN
+        echo("  advice only: nothing is blocked (verify: mode: block in .kl/config.yaml makes it a gate)")
+    return CLEAN
 
 
-def _answer(ws: Workspace, rev: str | None, required: Tier, trust_ref: str | None) -> _Answer:
+def _policy(ws: Workspace, trust_ref: str | None) -> VerifyPolicy:
+    """`verify:` of the settings, of the trusted commit where one is given."""
+    if not trust_ref or ws.repo is None:
+        return ws.settings.verify
+    from kl_hooks.config.settings import SETTINGS_FILE, verify_policy
+    from kl_hooks.proof.expected_tests import content_source
+
+    commit = resolve_commit(ws.repo, trust_ref)
+    return verify_policy(f"{trust_ref}:{SETTINGS_FILE}", content_source(ws.repo, commit).text(SETTINGS_FILE))
+
+
+class _Question(NamedTuple):
+    """What was asked for on the command line."""
+
+    rev: str | None
+    staged: bool
+    changed: str
+    paths: tuple[str, ...]
+    require: str
+    trust_ref: str | None
+
+    @property
+    def by_symbol(self) -> bool:
+        """Whether changed symbols are asked about."""
+        return bool(self.changed or self.staged or self.paths or self.require == _PROVEN)
+
+
+def _answer(ws: Workspace, asked: _Question) -> _Answer:
     from kl_hooks.proof.gate import judge, nearest
+    from kl_hooks.proof.impact import content_of
 
     assert ws.repo is not None
-    trees = _trees_at(ws, rev)
-    trusted = resolve_commit(ws.repo, trust_ref) if trust_ref else ""
-    base = _known_commit(ws.repo, ws.environ.get("PRE_COMMIT_FROM_REF", "")) if rev else ""
+    trusted = resolve_commit(ws.repo, asked.trust_ref) if asked.trust_ref else ""
+    pushed_from = _known_commit(ws.repo, ws.environ.get("PRE_COMMIT_FROM_REF", "")) if asked.rev else ""
+    if asked.staged or asked.changed:
+        content = content_of(ws, staged=asked.staged, changed=asked.changed)
+        trees, committed = content.trees, content.other is not None
+    else:
+        trees, committed = _trees_at(ws, asked.rev), asked.rev is not None
+        content = Content(
+            trees, trees[0] if committed else None, pushed_from or (f"{asked.rev}^" if asked.rev else "HEAD")
+        )
+    base = content.before if asked.changed else pushed_from
     with all_evidence(ws) as seen:
-        entries, found = judge(ws, seen, trees, rev is not None, rev=rev or "", trust_ref=trusted, base=base)
-        near = nearest(ws, seen, trees, trees[0] if rev else None) if found.tier is Tier.GUESSED else None
-    return _Answer(trees[0], found, seen, entries, required, near)
+        entries, found = judge(
+            ws, seen, trees, committed, rev=asked.rev or "", trust_ref=trusted, base=base, staged=asked.staged
+        )
+        at = content.other if committed and not asked.staged else None
+        near = nearest(ws, seen, trees, at) if found.tier is Tier.GUESSED and not asked.staged else None
+        demanded = tuple(_demands(ws, asked, content, seen)) if not seen.gaps else ()
+    return _Answer(trees[0], found, seen, entries, asked.require, near, demanded)
+
+
+def _demands(ws: Workspace, asked: _Question, content: Content, seen: Snapshot) -> Iterator[_Demanded]:
+    """What the command line and the settings ask of changed symbols, with their states."""
+    from kl_hooks.proof.impact import symbol_states
+
+    if asked.by_symbol:
+        # where a tier is asked for, it is that of the whole content, and the symbols are shown
+        found = tuple(symbol_states(ws, seen, content, asked.paths))
+        yield _Demanded(asked.paths, _PROVEN, "any", found, asked.require == _PROVEN)
+    for one in _policy(ws, asked.trust_ref).paths:
+        states = symbol_states(ws, seen, content, (one.folder,), "ci" if one.origin == "ci" else "")
+        yield _Demanded((one.folder,), one.require, one.origin, tuple(states))
 
 
 def _trees_at(ws: Workspace, rev: str | None) -> tuple[str, ...]:
@@ -165,15 +311,54 @@ def _lines(answer: _Answer) -> Iterator[str]:
         yield from (f"{tree}: not assessed: {one}" for one in answer.seen.gaps)
         yield from (f"hint: {one}" for one in hints(answer.seen))
     elif answer.proven:
-        yield f"{tree}: proven ({answer.proof.tier.word})"
-        yield from _passed_lines(answer)
-    elif answer.proof.tier >= Tier.INFERRED:
-        yield f"{tree}: not proven: {answer.proof.tier.word} ({_NEEDED[answer.required]} required)"
+        whole = answer.proof.tier >= Tier.INFERRED
+        word = answer.proof.tier.word if whole else "each changed symbol"
+        yield f"{tree}: proven ({word}{_transfer_words(answer.proof)})"
+        yield from _symbol_lines(answer)
+        yield from _passed_lines(answer) if whole else ()
+    elif Tier.INFERRED <= answer.proof.tier < answer.tier:
+        yield f"{tree}: not proven: {answer.proof.tier.word} ({_NEEDED[answer.tier]} required)"
         yield from (f"  {reason}" for reason in answer.proof.reasons)
         yield from _notes(answer.proof)
         yield "hint: the tests passed in one way; run them under another interpreter, or in another way: pytest -n 2"
+    elif any(one.decides for one in answer.demanded) and not answer.proof.failed:
+        yield from _open_symbol_lines(answer, tree)
     else:
         yield from _not_proven_lines(answer, tree)
+
+
+def _transfer_words(found: Proof) -> str:
+    """`; transferred from run 5d1e0a77: 208 of 211 tests executed nothing that changed; 3 ran here`."""
+    if not found.transfers:
+        return ""
+    first = max(found.transfers, key=lambda one: one.held)
+    which = "all" if first.held == first.total else f"{first.held} of"
+    more = f", and {len(found.transfers) - 1} more runs" if len(found.transfers) > 1 else ""
+    ran = f"; {found.ran} ran here" if found.ran else ""
+    return (
+        f"; transferred from run {first.run[:8]}{more}: {which} {first.total} tests executed nothing that changed{ran}"
+    )
+
+
+def _symbol_lines(answer: _Answer) -> Iterator[str]:
+    """The changed symbols: what is open first."""
+    ranked = sorted(answer.states, key=lambda one: one.state == _PROVEN)
+    yield from (f"  {one.state:<15} {one.symbol.partition(':')[2]}: {one.reason}" for one in ranked[:_SHOWN])
+    if len(ranked) > _SHOWN:
+        yield f"  … and {len(ranked) - _SHOWN} more: kl verify --format json"
+
+
+def _open_symbol_lines(answer: _Answer, tree: str) -> Iterator[str]:
+    """Changed symbols that are not proven, and the command that proves what a run of tests can prove."""
+    open_ = [one for one in answer.states if one.state != _PROVEN]
+    number = f"{len(open_)} of {len(answer.states)} changed symbols" if open_ else "no changed symbol to prove it by"
+    yield f"{tree}: not proven: {number}{' are not proven' if open_ else '; ' + 'no evidence of the whole content'}"
+    yield from _symbol_lines(answer)
+    yield from _notes(answer.proof)
+    if answer.command:
+        yield f"hint: {answer.command}"
+    if any(one.state == "never exercised" for one in open_):
+        yield "hint: a symbol that no test executes needs a test"
 
 
 def _notes(found: Proof) -> Iterator[str]:
@@ -187,6 +372,9 @@ def _passed_lines(answer: _Answer) -> Iterator[str]:
     found = answer.proof
     run = short(found.run, 8)
     yield from _notes(found)
+    if found.transfers:
+        yield f"  see: kl proof tests SYMBOL, kl evidence show {run}"
+        return
     which = (
         f"runs {name_list([one[:8] for one in found.runs], 3)} passed together"
         if found.together
@@ -198,16 +386,24 @@ def _passed_lines(answer: _Answer) -> Iterator[str]:
 
 
 def _not_proven_lines(answer: _Answer, tree: str) -> Iterator[str]:
-    why = failure_text(answer.proof, answer.entries) or f"no evidence ({_NEEDED[answer.required]} required)"
+    lost = len(answer.proof.missing)
+    why = failure_text(answer.proof, answer.entries) or f"no evidence ({_NEEDED[answer.tier]} required)"
+    if answer.proof.stale and not answer.proof.failed:
+        why = f"{lost} test{'s' * (lost != 1)} must run again (run {short(answer.proof.stale, 8)} holds for the others)"
     yield f"{tree}: not proven: {why}"
     yield from (f"  {reason}" for reason in answer.proof.reasons if reason not in answer.proof.notes)
     yield from _notes(answer.proof)
     if answer.nearest:
         yield f"  {answer.nearest}"
+    yield from (f"  {one}" for one in answer.proof.not_compared[:2])
     if NOTHING_TRACKED in answer.proof.reasons:
         yield "hint: git add your files, then run pytest"
     elif answer.proof.failed:
         yield "hint: fix the failing tests, then run pytest"
+    elif answer.proof.missing and answer.command != "pytest":
+        yield f"hint: {answer.command}"
+        if not answer.proof.transfers and not answer.proof.stale:
+            yield "hint: files that are no tests belong in verify.exclude in .kl/config.yaml"
     elif answer.proof.missing:
         yield "hint: run the missing tests; files that are no tests belong in verify.exclude in .kl/config.yaml"
     else:

@@ -32,16 +32,45 @@ _STRENGTHS: Final = ("independent", "classes")
 """What makes a claim verified, strict first: two independent observations, or two classes of evidence."""
 _MAINTAIN: Final = ("off", "daily")
 """Whether `kl maintain --due` is started behind other commands."""
-_SETTINGS_FORMAT: Final = "settings-5"
+_SETTINGS_FORMAT: Final = "settings-6"
 _LISTS: Final = ("plugins", "reviewers")
 _WORDS: Final = {"version": ("1",), "verified_requires": _STRENGTHS, "maintain": _MAINTAIN}
 _NUMBERS: Final = {"budget": (256, 1_000_000, 6000), "memory_top_k": (1, 100, 5), "significance": (0, 100, 40)}
 """Setting → least, most, default."""
 _LONGEST_GLOB: Final = 200
+VERIFY_MODES: Final = ("block", "advise")
+"""What `kl verify` does where something is not proven: exit 1, or only print it."""
+_REQUIRED: Final = ("proven", "inferred", "verified")
+_ORIGINS: Final = ("any", "ci")
 _LOOSER: Final[Mapping[str, Callable[[Any], int]]] = {
     "verified_requires": _STRENGTHS.index, "budget": int, "memory_top_k": int, "memory_auto_extract": int,
 }  # fmt: skip
 """Setting → how loose a value of it is: a repository may only set what is no looser than the user's."""
+
+
+class PathPolicy(NamedTuple):
+    """What `kl verify` asks for below a folder (`verify: paths:`)."""
+
+    folder: str
+    require: str
+    """`proven`: each changed symbol, by a test that passed; or a tier of the whole content."""
+    origin: str = "any"
+    """`ci`: only runs of CI jobs count."""
+
+
+class VerifyPolicy(NamedTuple):
+    """The `verify:` part of one version of the repository's settings."""
+
+    exclude: tuple[str, ...] = ()
+    mode: str = ""
+    """One of `VERIFY_MODES`; empty where it is not set."""
+    paths: tuple[PathPolicy, ...] = ()
+
+    @classmethod
+    def of(cls, plain: Mapping[str, Any]) -> VerifyPolicy:
+        """From the compiled form."""
+        paths = tuple(PathPolicy(*one) for one in plain.get("paths", ()))
+        return cls(tuple(plain.get("exclude", ())), str(plain.get("mode", "")), paths)
 
 
 class Settings(NamedTuple):
@@ -66,6 +95,8 @@ class Settings(NamedTuple):
     """One of `_MAINTAIN`; only a user's own configuration can set it."""
     verify_exclude: tuple[str, ...] = ()
     """Globs of files that are no tests although pytest's configuration names them (`verify: exclude:`)."""
+    verify: VerifyPolicy = VerifyPolicy()
+    """All of `verify:`."""
     warnings: tuple[Problem, ...] = ()
     """What was asked for and not done, with the reason."""
 
@@ -136,14 +167,20 @@ def merge_settings(checkout: Mapping[str, Any], user: Mapping[str, Any]) -> Sett
     if chosen.pop("verify", None) is not None:
         hint = f"Write it in the repository's {SETTINGS_FILE}."
         warnings.append(Problem("your configuration", 0, 0, '"verify" is for a repository to set; ignored.', hint))
-    chosen["verify_exclude"] = tuple(checkout["verify"][0]) if "verify" in checkout else ()
+    policy = chosen["verify"] = VerifyPolicy.of(checkout["verify"][0]) if "verify" in checkout else VerifyPolicy()
+    chosen["verify_exclude"] = policy.exclude
     return Settings(warnings=tuple(warnings), **chosen)
 
 
 def verify_exclude(name: str, text: bytes | None) -> tuple[str, ...]:
     """The globs of `verify: exclude:` in one version of the repository's settings. Raises Problems."""
+    return verify_policy(name, text).exclude
+
+
+def verify_policy(name: str, text: bytes | None) -> VerifyPolicy:
+    """`verify:` in one version of the repository's settings. Raises Problems."""
     found = _compile_settings(name, text) if text else {}
-    return tuple(found["verify"][0]) if "verify" in found else ()
+    return VerifyPolicy.of(found["verify"][0]) if "verify" in found else VerifyPolicy()
 
 
 def _file(
@@ -172,8 +209,10 @@ def _is_settings(plain: Any) -> bool:
 
 
 def _fits(key: str, value: Any) -> bool:
-    if key in (*_LISTS, "verify"):
+    if key in _LISTS:
         return isinstance(value, list) and all(isinstance(name, str) for name in value)
+    if key == "verify":
+        return isinstance(value, dict) and value.keys() == {"exclude", "mode", "paths"}
     if key == "docs":
         return isinstance(value, str)
     if key == "memory_auto_extract":
@@ -206,17 +245,46 @@ def _read_value(reader: NodeReader, key: str, node: Node) -> Any:
         return reader.number(node, what, *_NUMBERS[key])
     if key == "memory_auto_extract":
         return reader.boolean(node, what, True)
-    return _globs(reader, node) if key == "verify" else _folder(reader, node)
+    return _verify(reader, node) if key == "verify" else _folder(reader, node)
+
+
+def _verify(reader: NodeReader, node: Node) -> dict[str, Any]:
+    """What is below `verify`."""
+    found = reader.keys(node, ("exclude", "mode", "paths"), ' in "verify"')
+    return {
+        "exclude": _globs(reader, found["exclude"][1]) if "exclude" in found else [],
+        "mode": reader.choice(found["mode"][1], '"mode"', VERIFY_MODES) if "mode" in found else "",
+        "paths": _path_policies(reader, found["paths"][1]) if "paths" in found else [],
+    }
+
+
+def _path_policies(reader: NodeReader, node: Node) -> list[list[str]]:
+    """Folder, tier and origin of each entry of `paths`."""
+    from kl_hooks.config.yaml import MapNode
+
+    if not isinstance(node, MapNode):
+        reader.report(
+            node, '"paths" must map folders to what is required there.', "Such as payments/: {require: proven}."
+        )
+        return []
+    found = []
+    for key, value in node.entries:
+        if key.value.startswith("/") or ".." in key.value.split("/"):
+            reader.report(key, "must be a folder of this repository.", "Such as payments/.")
+        parts = reader.keys(value, ("require", "origin"), f' in "{key.value}"')
+        require = reader.choice(parts["require"][1], '"require"', _REQUIRED) if "require" in parts else _REQUIRED[0]
+        origin = reader.choice(parts["origin"][1], '"origin"', _ORIGINS) if "origin" in parts else _ORIGINS[0]
+        found.append([key.value.rstrip("/"), require, origin])
+    return found
 
 
 def _globs(reader: NodeReader, node: Node) -> list[str]:
-    """The globs below `exclude`; paths from the repository's root."""
+    """The globs of `exclude`; paths from the repository's root."""
     found = []
-    for _, inner in reader.keys(node, ("exclude",), ' in "verify"').values():
-        for text in reader.texts(inner, '"exclude"'):
-            if len(text.value) > _LONGEST_GLOB or text.value.startswith("/") or ".." in text.value.split("/"):
-                reader.report(text, "must be a glob of files in this repository.", "Such as docs/examples/*.py.")
-            found.append(text.value)
+    for text in reader.texts(node, '"exclude"'):
+        if len(text.value) > _LONGEST_GLOB or text.value.startswith("/") or ".." in text.value.split("/"):
+            reader.report(text, "must be a glob of files in this repository.", "Such as docs/examples/*.py.")
+        found.append(text.value)
     return found
 
 

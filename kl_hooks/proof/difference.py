@@ -170,6 +170,7 @@ def _file_symbols(facts: Facts) -> FileSymbols:
     return FileSymbols(
         {name: row[5] for name, row in zip(ids, rows, strict=True)}, used, decorators,
         {name: row[3] for name, row in zip(ids, rows, strict=True)}, docs,
+        {name: row[1] for name, row in zip(ids, rows, strict=True)},
     )  # fmt: skip
 
 

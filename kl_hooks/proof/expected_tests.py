@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from kl_hooks.code.scanner.parser import LARGEST, parse_tree
 from kl_hooks.config.settings import SETTINGS_FILE
 from kl_hooks.git import files
+from kl_hooks.git.worktree import STAGED, scan_worktree
 from kl_hooks.model.receipt import Receipt
 from kl_hooks.store.redaction import redact
 
@@ -457,19 +458,22 @@ class ContentSource:
         return next((content for _, content in self.read([path])), None) if path in self.blobs else None
 
 
-def content_source(repo: Repository, tree: str) -> ContentSource:
-    """The content of a tree or commit; of the tracked files on disk where `tree` is empty."""
+def content_source(repo: Repository, tree: str, *, untracked: bool = False) -> ContentSource:
+    """The content of a tree or commit, or of what is `STAGED`; of the tracked files on disk where `tree` is empty.
+
+    `untracked`: on disk also the files that git does not track, and does not ignore.
+    """
     wanted = (".py", *CONFIG_NAMES, SETTINGS_FILE)
-    if tree:
+    if tree == STAGED:
+        entries = {entry.path: entry for entry in files.staged_files(repo, wanted)}
+    elif tree:
         entries = {entry.path: entry for entry in files.files_at(repo, tree, wanted)}
     else:
-        from kl_hooks.git.worktree import scan_worktree
-
         look = scan_worktree(repo)
         others = {os.fsdecode(path) for path in look.listing.untracked}
         found = files.worktree_files(repo, wanted, look)
         # tracked files only: what a commit would not hold is not expected of its tests
-        entries = {entry.path: entry for entry in found if entry.path not in others}
+        entries = {entry.path: entry for entry in found if untracked or entry.path not in others}
 
     def read(paths: Iterable[str]) -> Iterator[tuple[str, bytes]]:
         some = [entries[path] for path in paths if path in entries]
@@ -550,7 +554,7 @@ class Reported:
         return any("/".join(parts[:depth]) in self.skipped for depth in range(1, len(parts) + 1))
 
     def complete(self, path: str, doubtful: Sequence[str] = ()) -> bool:
-        """Whether a run has asked the whole file for its tests. `doubtful`: names that it may have beside those seen."""
+        """Whether a run has asked the whole file for its tests. `doubtful`: names that may be tests, and unreported."""
         return self.everything or path in self.whole or any(asked(path, doubtful) for asked in self.unchanged)
 
 

@@ -21,7 +21,7 @@ from kl_hooks.git.files import tree_contains
 from kl_hooks.git.objects import object_id
 from kl_hooks.git.repository import Repository
 from kl_hooks.git.run import GitFailed
-from kl_hooks.git.worktree import differing_paths, tree_of_revision
+from kl_hooks.git.worktree import STAGED, differing_paths, tree_of_revision
 from kl_hooks.model.claim import Observation, Tier, tier
 from kl_hooks.model.problem import Problems
 from kl_hooks.model.receipt import REFUTES, Receipt
@@ -91,6 +91,8 @@ class Proof:
     """The runs of other contents among them."""
     ran: int = 0
     """Tests that ran on this content itself."""
+    stale: str = ""
+    """The run of another content that holds for most tests, where some of its results hold no more."""
     command: str = ""
     """The pytest command that would prove the content; empty: it is proven, or running tests does not help."""
     not_compared: tuple[str, ...] = ()
@@ -99,13 +101,14 @@ class Proof:
 
 def judge(
     ws: Workspace, seen: Snapshot, trees: Sequence[str], committed: bool = False, *, rev: str = "",
-    trust_ref: str = "", base: str = "", transfer: bool = True,
+    trust_ref: str = "", base: str = "", transfer: bool = True, staged: bool = False,
 ) -> tuple[list[Entry], Proof]:  # fmt: skip
     """The receipts of a content (newest first), and what they prove: nothing where some of the evidence is missing.
 
     `trees`: its tree ids. `committed`: it is a tree in git (of `rev`, where that is known), not the files as they are
     now. `trust_ref`: the commit whose `verify.exclude` counts instead of the content's own. `base`: the commit before
     the judged ones; without it the parent. `transfer`: whether results of other contents count that hold here.
+    `staged`: it is the tree that a commit would make of the index.
     """
     entries = seen.of_tree(trees)
     if missing := seen.gaps:
@@ -120,20 +123,21 @@ def judge(
 
     @cache
     def expected() -> Expected:
-        return _expected(
-            ws, repo, trees[0] if committed else "", trust_ref or base or _parent(repo, rev, trees), trust_ref
-        )
+        return _expected(ws, repo, at or "", trust_ref or base or _parent(repo, rev, trees), trust_ref)
+
+    # nobody wrote the tree of the index to git, and its files are staged
+    at = STAGED if staged else trees[0] if committed else None
 
     def earlier_runs(entry: Entry) -> list[Entry]:
         return _earlier_runs(db, entry) if db else []
 
-    there = _path_exists(repo, trees[0] if committed else "")
+    there = _path_exists(repo, at or "")
     rule = ws.settings.verified_requires
     direct = proof(entries, parents, rule, trees, there, expected, earlier_runs)
     # what ran on this very content comes first, and a failure there counts whatever ran elsewhere (ADR-0029)
     if not transfer or not trees or direct.tier >= Tier.INFERRED or direct.failed:
         return entries, direct
-    held, notes = held_runs(ws, repo, seen, trees, trees[0] if committed else None)
+    held, notes = held_runs(ws, repo, seen, trees, at)
     if not held:
         return entries, replace(direct, not_compared=tuple(notes))
     both = sorted([*entries, *(one.entry for one in held)], key=lambda entry: -entry.seq)
@@ -311,8 +315,14 @@ def proof(
         covered.not_assessed,
         (*_failures(past, _REMOVED), *_failures(others, _NO_TEST), *covered.notes, *dict.fromkeys(notes)), names,
         bool(covered.parts) and not covered.alone, *_transfers(found, held),
+        _holding_most(held) if covered.missing else "",
         pytest_command(one.name for one in covered.missing) if covered.missing else "",
     )  # fmt: skip
+
+
+def _holding_most(held: Mapping[str, Held]) -> str:
+    some = [one for one in held.values() if one.held]
+    return max(some, key=lambda one: one.held).entry.receipt.run if some else ""
 
 
 def _transfers(runs: Sequence[Entry], held: Mapping[str, Held]) -> tuple[tuple[Transfer, ...], int]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Final, NamedTuple
 
 from kl_hooks.evidence.executed import Executed, test_path
@@ -19,7 +20,16 @@ from kl_hooks.git.repository import Repository
 from kl_hooks.git.run import GitFailed
 from kl_hooks.model.receipt import REFUTES, Evidence, Receipt
 from kl_hooks.proof.difference import changed_states, content_of_run, difference
-from kl_hooks.proof.transfer import HOLDS, NOT_ASSESSED, Difference, FileChange, RunFacts, Verdict, judge_results
+from kl_hooks.proof.transfer import (
+    HOLDS,
+    NOT_ASSESSED,
+    Difference,
+    FileChange,
+    RunFacts,
+    RunSymbols,
+    Verdict,
+    judge_results,
+)
 from kl_hooks.workspace import Workspace
 
 _RUNS: Final = 20
@@ -42,6 +52,11 @@ class Held:
     """Node ID of each result → whether it holds."""
     changes: Difference
     executed: Executed | None = None
+
+    @cached_property
+    def symbols(self) -> RunSymbols | None:
+        """What the run executed, by file."""
+        return RunSymbols(self.executed) if self.executed else None
 
     @property
     def held(self) -> int:
@@ -128,10 +143,23 @@ def _candidates(seen: Snapshot, trees: Sequence[str]) -> Iterator[Entry]:
     stored = recent(seen.db, _RUNS, "pytest") if seen.db else []
     for entry in [*waiting, *stored][:_RUNS]:
         receipt = entry.receipt
-        other = not {receipt.tree, receipt.tree_all} & set(trees)
-        sound = receipt.result.get("complete") and receipt.result.get("verdict") in ("passed", "failed")
-        if other and sound and not receipt.moved and not entry.origin.startswith("imported") and receipt.evidence:
+        if not {receipt.tree, receipt.tree_all} & set(trees) and is_sound(entry):
             yield entry
+
+
+def is_sound(entry: Entry) -> bool:
+    """Whether the results of a run count: it ended by itself, here, on a content that did not change under way."""
+    receipt = entry.receipt
+    ended = receipt.result.get("complete") and receipt.result.get("verdict") in ("passed", "failed")
+    weak = receipt.selection.get("weakened") or receipt.selection.get("not_called")
+    here = receipt.source == "pytest" and not entry.origin.startswith("imported")
+    return bool(ended and here and not receipt.moved and receipt.tree and receipt.evidence and not weak)
+
+
+def of_this_content(seen: Snapshot, entry: Entry) -> Held:
+    """A run of the content itself: all of its results hold."""
+    names = (one.subject.removeprefix("test:") for one in entry.receipt.evidence if one.kind == "TestResult")
+    return Held(entry, entry, dict.fromkeys(names, Verdict(HOLDS)), Difference(), seen.executed(entry))
 
 
 def _held(

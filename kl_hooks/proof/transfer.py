@@ -59,6 +59,7 @@ class FileSymbols:
     signatures: Mapping[str, str] = field(default_factory=dict)
     docs: Mapping[str, str] = field(default_factory=dict)
     """Docstrings, of what is decorated: click and others make behavior of them."""
+    lines: Mapping[str, int] = field(default_factory=dict)
     error: str = ""
     """Why it could not be read."""
 
@@ -108,6 +109,32 @@ class RunFacts:
     executed: Executed | None = None
     opened: bool = False
     """Whether the files that it opened were recorded."""
+
+
+class RunSymbols:
+    """The symbols that a run executed, by file."""
+
+    def __init__(self, executed: Executed) -> None:
+        self.executed = executed
+        self.paths = [executed.places.get(one.symbol, "") for one in executed.symbols]
+        """The path of each symbol, by its index."""
+        self.at: dict[str, list[int]] = {}
+        """Path → indexes."""
+        self.modules: dict[str, str] = {}
+        """Path → the module that the file was."""
+        for index, (path, one) in enumerate(zip(self.paths, executed.symbols, strict=True)):
+            self.at.setdefault(path, []).append(index)
+            if one.symbol.startswith("namespace:"):
+                self.modules[path] = one.symbol.partition(":")[2]
+
+    def local(self, index: int) -> str:
+        """A symbol without its module: `function:_.f`."""
+        kind, _, name = self.executed.symbols[index].symbol.partition(":")
+        return f"{kind}:_{name.removeprefix(self.modules.get(self.paths[index], ''))}"
+
+    def find(self, path: str, local: str) -> int | None:
+        """The index of a symbol of a file; None for one that was not executed."""
+        return next((index for index in self.at.get(path, ()) if self.local(index) == local), None)
 
 
 class _Cause(NamedTuple):
@@ -180,7 +207,7 @@ class _Judge:
     """The causes of staleness between two contents, and what each test of a run needs."""
 
     def __init__(self, executed: Executed, python: Sequence[FileChange], difference: Difference) -> None:
-        self._executed = executed
+        self._executed, self._symbols = executed, RunSymbols(executed)
         self._changes = {one.path: one for one in python}
         self._causes: list[_Cause] = []
         self._changed: dict[int, str] = {}
@@ -193,23 +220,6 @@ class _Judge:
         found = difference.mentions({word for word, _ in self._words}) if self._words else {}
         for word, add in self._words:
             add(found.get(word, frozenset()))
-
-    @cached_property
-    def _module_of(self) -> dict[str, str]:
-        """Path → the module that it was in the run."""
-        found = {}
-        for one in self._executed.symbols:
-            if one.symbol.startswith("namespace:"):
-                found[self._executed.places[one.symbol]] = one.symbol.partition(":")[2]
-        return found
-
-    @cached_property
-    def _at(self) -> dict[str, list[int]]:
-        """Path → the executed symbols in it."""
-        found: dict[str, list[int]] = {}
-        for index, one in enumerate(self._executed.symbols):
-            found.setdefault(self._executed.places.get(one.symbol, ""), []).append(index)
-        return found
 
     @cached_property
     def _importers(self) -> dict[str, set[str]]:
@@ -231,9 +241,8 @@ class _Judge:
     @cached_property
     def _starts(self) -> frozenset[str]:
         """The files that some test of the run needs by itself."""
-        paths = [self._executed.places.get(one.symbol, "") for one in self._executed.symbols]
         files = self._executed.tests.files
-        own = {paths[index] for file in files.values() for index in file.symbols}
+        own = {self._symbols.paths[index] for file in files.values() for index in file.symbols}
         return frozenset(own | files.keys() | {one for path in files for one in _conftests(path)})
 
     # what differs
@@ -257,7 +266,7 @@ class _Judge:
         is a plugin, whose hooks run around all of them.
         """
         found = self._needing([path])
-        imported = path in self._executed.modules or path in self._at or path in self._executed.unknown
+        imported = path in self._executed.modules or path in self._symbols.at or path in self._executed.unknown
         return None if imported and not found & self._starts else found
 
     def _compare_bodies(self) -> None:
@@ -277,7 +286,7 @@ class _Judge:
         path, word = change.path, "added" if change.now else "removed"
         name, folder = path.rpartition("/")[2], path.rpartition("/")[0]
         self._causes.append(_Cause(f"{path} was {word}", files=needing))
-        for index in self._at.get(path, ()):
+        for index in self._symbols.at.get(path, ()):
             self._changed[index] = "was removed"
         if needing is not None and not needing & self._starts and name == "conftest.py":
             return
@@ -304,15 +313,14 @@ class _Judge:
             self._causes.append(_Cause(reason, files=self._needing(same)))
 
     def _compare_symbols(self, change: FileChange, new: FileSymbols, needing: frozenset[str] | None) -> None:
-        path, module = change.path, self._module_of.get(change.path)
-        indexes = self._at.get(path, [])
+        path, module = change.path, self._symbols.modules.get(change.path)
+        indexes = self._symbols.at.get(path, [])
         if indexes and module is None:
             self._causes.append(_Cause(f"the module of {path} is not known", files=needing, state=NOT_ASSESSED))
             return
         for index in indexes:
-            symbol, value = self._executed.symbols[index]
-            local = _local(symbol, module or "")
-            if new.hashes.get(local) != value:
+            local = self._symbols.local(index)
+            if new.hashes.get(local) != self._executed.symbols[index].content_hash:
                 self._changed[index] = "changed" if local in new.hashes else "was removed"
         if needing is not None and not needing & self._starts:
             return
@@ -360,7 +368,7 @@ class _Judge:
             self._causes.append(_Cause(reason, files=needing))
             return
         if outer != "_":
-            module = self._module_of.get(change.path, "")
+            module = self._symbols.modules.get(change.path, "")
             for kind in ("method", "property", "type", "interface", "function"):
                 owner = f"{kind}:{module}{outer.removeprefix('_')}"
                 self._causes.append(_Cause(reason, prefix=owner, files=needing))
@@ -396,8 +404,7 @@ class _Judge:
         path, executed = test_path(nodeid), self._executed
         recorded = path in executed.tests.files and nodeid in executed.tests.files[path].masks
         own = executed.tests.indexes(nodeid) if recorded else []
-        starts = {executed.places.get(executed.symbols[index].symbol, "") for index in own} | {path}
-        starts |= set(_conftests(path))
+        starts = {self._symbols.paths[index] for index in own} | {path, *_conftests(path)}
         changed = [index for index in own if index in self._changed]
         if changed:
             names = tuple(sorted(executed.symbols[index].symbol for index in changed))
@@ -436,7 +443,7 @@ class _Judge:
         """Whether the function of the test is among what it executed."""
         path = test_path(nodeid)
         name = nodeid.partition("::")[2].partition("[")[0].replace("::", ".")
-        module = self._module_of.get(path, "")
+        module = self._symbols.modules.get(path, "")
         wanted = f":{module}.{name}"
         last = name.rpartition(".")[2]
         for index in own:
@@ -471,11 +478,6 @@ def _differ(change: FileChange) -> bool:
 def _conftests(path: str) -> Iterator[str]:
     folders = path.split("/")[:-1]
     return ("/".join([*folders[:depth], "conftest.py"]) for depth in range(len(folders) + 1))
-
-
-def _local(symbol: str, module: str) -> str:
-    kind, _, name = symbol.partition(":")
-    return f"{kind}:_{name.removeprefix(module)}"
 
 
 def _shown(local: str, path: str) -> str:

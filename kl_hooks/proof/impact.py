@@ -1,0 +1,277 @@
+"""Which tests a change reaches, and what the recorded runs prove of each changed symbol."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final, NamedTuple
+
+from kl_hooks.code.modules import module_names
+from kl_hooks.errors import EnvironmentProblem, UsageProblem
+from kl_hooks.evidence.executed import Executed
+from kl_hooks.evidence.ingestion import Snapshot
+from kl_hooks.evidence.ledger import Entry
+from kl_hooks.evidence.provenance import worktree_state
+from kl_hooks.git.repository import Repository, merge_base
+from kl_hooks.git.worktree import STAGED, staged_tree, tree_of_revision
+from kl_hooks.model.receipt import REFUTES
+from kl_hooks.proof.difference import Base, changed_states, difference
+from kl_hooks.proof.expected_tests import content_source, expected_names, expected_tests
+from kl_hooks.proof.held import Held, held_runs, is_sound, of_this_content
+from kl_hooks.proof.transfer import HOLDS, NOT_ASSESSED, STALE, FileChange
+from kl_hooks.workspace import Workspace
+
+PROVEN: Final = "proven"
+NEVER: Final = "never exercised"
+_EXECUTABLE: Final = ("function:", "method:", "property:", "type:", "interface:", "namespace:")
+
+
+@dataclass(frozen=True)
+class Content:
+    """A content that is asked about."""
+
+    trees: tuple[str, ...]
+    other: str | None
+    """As `git.worktree.changed_files` takes it: a tree, `STAGED`, or None for what is on disk."""
+    before: str = ""
+    """The revision that it is compared with."""
+
+
+def content_of(ws: Workspace, rev: str = "", *, staged: bool = False, changed: str = "") -> Content:
+    """What is on disk, what is staged, a revision, or what `A...B` names. UsageProblem, EnvironmentProblem."""
+    repo = _repository(ws)
+    before, _, after = changed.partition("...") if "..." in changed else (changed, "", "")
+    if after or rev:
+        name = after or rev
+        tree = tree_of_revision(repo, name)
+        if tree is None:
+            raise UsageProblem(f"{name!r} is not a revision of this repository.", hint="See: git log --oneline")
+        start = merge_base(repo, before, after) if before and after else before or f"{name}^"
+        return Content((tree,), tree, start)
+    if staged:
+        tree = staged_tree(repo).tree
+        if tree is None:
+            raise EnvironmentProblem("the index has conflicts.", place=str(ws.root), hint="See: git status")
+        return Content((tree,), STAGED, before or "HEAD")
+    return Content(worktree_state(repo).trees, None, before or "HEAD")
+
+
+def _repository(ws: Workspace) -> Repository:
+    if ws.repo is None:
+        raise EnvironmentProblem("not a git repository.", place=str(ws.root), hint="Run it inside a repository.")
+    return ws.repo
+
+
+class Result(NamedTuple):
+    """The newest result of a test, and whether it holds for a content."""
+
+    run: str
+    outcome: str
+    state: str
+    reason: str = ""
+    symbols: tuple[str, ...] = ()
+
+    @property
+    def settled(self) -> bool:
+        """Whether there is no need to run the test again."""
+        return self.state == HOLDS and self.outcome not in (*REFUTES, "flaky")
+
+
+class Runs:
+    """The recorded runs as far as they speak about one content, newest first."""
+
+    def __init__(self, ws: Workspace, seen: Snapshot, content: Content) -> None:
+        repo = _repository(ws)
+        direct = [of_this_content(seen, one) for one in seen.of_tree(content.trees) if is_sound(one)]
+        others, self.notes = held_runs(ws, repo, seen, content.trees, content.other)
+        self.parts: list[Held] = sorted([*direct, *others], key=lambda one: -one.original.seq)
+
+    @cached_property
+    def results(self) -> dict[str, Result]:
+        """Node ID → its newest result that holds; where none does, its newest one."""
+        found: dict[str, Result] = {}
+        for part in self.parts:
+            for one in part.original.receipt.evidence:
+                name = one.subject.removeprefix("test:")
+                verdict = part.verdicts.get(name)
+                if verdict is None or (name in found and (found[name].state == HOLDS or verdict.state != HOLDS)):
+                    continue
+                found[name] = Result(part.original.receipt.run, one.outcome, *verdict)
+        return found
+
+    def removed(self, nodeid: str) -> bool:
+        """Whether this content has the test no more."""
+        return any(part.removed(nodeid) for part in self.parts)
+
+
+class Impacted(NamedTuple):
+    """A test to run, and why."""
+
+    test: str
+    reason: str
+    symbols: tuple[str, ...] = ()
+    run: str = ""
+    """The run of its last result; empty: it was never recorded."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """As in JSON answers."""
+        return {**self._asdict(), "symbols": list(self.symbols)}
+
+
+def impacted_tests(ws: Workspace, seen: Snapshot, content: Content, before: str = "") -> tuple[list[Impacted], int]:
+    """The tests that must run to know how they end on a content, and how many need not.
+
+    `before`: a revision; then those that a change from there reaches, whether they were run since or not.
+    """
+    runs = Runs(ws, seen, content)
+    there = Runs(ws, seen, content_of(ws, before)) if before else None
+    found: list[Impacted] = []
+    settled = 0
+    for name, result in sorted(runs.results.items()):
+        if runs.removed(name):
+            continue
+        if there and result.settled and not there.results[name].settled:
+            result = there.results[name]
+        if result.settled:
+            settled += 1
+        else:
+            found.append(Impacted(name, _why(result), result.symbols, result.run))
+    found += [Impacted(name, why) for name, why in _never_recorded(ws, content, runs.results)]
+    return sorted(found), settled
+
+
+def _why(result: Result) -> str:
+    if result.state != HOLDS:
+        return result.reason
+    return f"{'flaky' if result.outcome == 'flaky' else 'failed'} in run {result.run[:8]}"
+
+
+def _never_recorded(ws: Workspace, content: Content, known: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Tests in the source that no run reported: each function that is surely one, else the file."""
+    repo = _repository(ws)
+    source = content_source(repo, content.other or "", untracked=True)
+    wanted = expected_tests(ws, repo, source, None, "", ws.settings.verify_exclude)
+    functions = {name.partition("[")[0] for name in known}
+    files = {name.partition("::")[0] for name in functions}
+    for path, (config, _) in sorted(wanted.files.items()):
+        defined = wanted.functions.get(path)
+        if defined is None or defined.error:
+            if path not in files:
+                yield path, "not recorded yet"
+            continue
+        certain, doubtful = expected_names(defined, config)
+        yield from ((f"{path}::{name}", "not recorded yet") for name in certain if f"{path}::{name}" not in functions)
+        if path not in files and doubtful and not certain:
+            yield path, "not recorded yet"
+
+
+class SymbolState(NamedTuple):
+    """What the recorded runs prove of a changed symbol."""
+
+    symbol: str
+    path: str
+    line: int
+    state: str
+    """`PROVEN`, `STALE`, `NEVER`, `NOT_ASSESSED`."""
+    reason: str
+    tests: tuple[str, ...] = ()
+    """Those that prove it, or that must run to."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """As in JSON answers."""
+        return {**self._asdict(), "tests": list(self.tests)}
+
+
+def symbol_states(
+    ws: Workspace, seen: Snapshot, content: Content, paths: Sequence[str] = (), origin: str = ""
+) -> list[SymbolState]:
+    """The state of each symbol that differs from `content.before`, by file and line.
+
+    `paths`: only those in these files and folders. `origin`: `ci`, where only runs of CI jobs count.
+    """
+    repo = _repository(ws)
+    tree = tree_of_revision(repo, content.before) if content.before else None
+    if tree is None:
+        return []
+    states = {
+        path: pair for path, pair in changed_states(repo, Base(tree, {}), content.other).items() if _below(path, paths)
+    }
+    found = difference(ws, repo, states, content.other)
+    parts = [one for one in Runs(ws, seen, content).parts if not origin or _is_of_ci(one.original)]
+    names = module_names(sorted({*content_source(repo, content.other or "").blobs, *found.changes}))
+    answer: list[SymbolState] = []
+    for change in found.changes.values():
+        if change.is_python and change.new is not None:
+            answer += _states_of(change, names.get(change.path, change.path), parts)
+    return sorted(answer, key=lambda one: (one.path, one.line, one.symbol))
+
+
+def _below(path: str, paths: Sequence[str]) -> bool:
+    return not paths or any(path == one.rstrip("/") or path.startswith(f"{one.rstrip('/')}/") for one in paths)
+
+
+def _is_of_ci(entry: Entry) -> bool:
+    return entry.receipt.producer.startswith("ci:")
+
+
+def _states_of(change: FileChange, module: str, parts: Sequence[Held]) -> Iterator[SymbolState]:
+    """The symbols of one file that differ."""
+    new, old = change.new, change.old
+    assert new is not None
+    if new.error:
+        yield SymbolState(change.path, change.path, 0, NOT_ASSESSED, f"it can't be read: {new.error}")
+    for local, value in new.hashes.items():
+        same = old is not None and not old.error and old.hashes.get(local) == value
+        # an empty body, as of an `__init__.py`, holds nothing that a test could prove
+        if same or not local.startswith(_EXECUTABLE):
+            continue
+        kind, _, name = local.partition(":")
+        symbol = f"{kind}:{module}{name.removeprefix('_')}"
+        state, reason, tests = _state(change.path, local, value, parts)
+        yield SymbolState(symbol, change.path, new.lines.get(local, 0), state, reason, tests)
+
+
+def _state(path: str, local: str, value: str, parts: Sequence[Held]) -> tuple[str, str, tuple[str, ...]]:
+    stale: list[str] = []
+    reason = ""
+    for part in parts:
+        executed, symbols = part.executed, part.symbols
+        if executed is None or symbols is None:
+            continue
+        index = symbols.find(path, local)
+        if index is None:
+            continue
+        outcomes = {one.subject.removeprefix("test:"): one.outcome for one in part.original.receipt.evidence}
+        users, same = _users(executed, index), executed.symbols[index].content_hash == value
+        holding = [name for name in users if name in part.verdicts and part.verdicts[name].state == HOLDS]
+        good = [name for name in holding if same and outcomes.get(name) == "passed"]
+        if good:
+            run = part.original.receipt.run[:8]
+            return PROVEN, f"{len(good)} test{'s' * (len(good) > 1)} passed in run {run}", tuple(good)
+        if users and not stale:
+            stale, first = users, part.verdicts.get(users[0])
+            last = f"{users[0]} {outcomes.get(users[0])} in run {part.original.receipt.run[:8]}"
+            reason = first.reason if first and first.reason else last
+    if stale:
+        return STALE, reason, tuple(stale)
+    known = [part for part in parts if part.executed is not None]
+    if not known:
+        return NOT_ASSESSED, "no run with executed symbols was recorded", ()
+    if any(path in part.executed.unknown for part in known if part.executed):
+        return NOT_ASSESSED, "its symbols were not recorded", ()
+    return NEVER, "no recorded test executed it", ()
+
+
+def _users(executed: Executed, index: int) -> list[str]:
+    """The tests whose results rest on a symbol."""
+    bit = 1 << index
+    return sorted(name for name in executed.tests if executed.dependency_mask(name) & bit)
+
+
+def summary(states: Iterable[SymbolState]) -> Mapping[str, int]:
+    """State → how many symbols have it."""
+    found = dict.fromkeys((PROVEN, STALE, NEVER, NOT_ASSESSED), 0)
+    for one in states:
+        found[one.state] += 1
+    return found
