@@ -133,6 +133,8 @@ def selection_of(config: pytest.Config, repo: Repository | None, listing: FileLi
     given = config.inipath.resolve() if config.inipath and config.getoption("inifilename", None) else None
     if given and repo and not given.is_relative_to(repo.top.resolve()):
         found["config_file"] = str(config.inipath)
+    if config.getoption("kl_impacted", None) is not None:
+        found["impacted"] = True
     if weaker := weakened(config):
         found["weakened"] = weaker
     if missing := omitted_test_files(config, repo, listing):

@@ -129,14 +129,39 @@ def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginMa
         dest="kl_strict",
         help="Record this run; if that fails, end with exit status 3 instead of 0.",
     )
+    group.addoption(
+        "--kl-impacted",
+        nargs="?",
+        const="",
+        default=None,
+        dest="kl_impacted",
+        metavar="A...B",
+        help="Run only the tests whose last result does not hold for this content, or that a change between two "
+        "commits reaches; see: kl proof impacted.",
+    )
     # None is "not set": then it depends on .kl/
     parser.addini("kl", "Record runs: true even without a .kl/ directory, false never.", type="bool", default=None)
+
+
+def select_impacted(config: pytest.Config, folder: Path | None) -> None:
+    """Registers the selection where it is asked for. pytest.UsageError for what is no range, and without a record."""
+    asked = config.getoption("kl_impacted", None)
+    if asked is None:
+        return
+    if asked and "..." not in asked:
+        raise pytest.UsageError(f"--kl-impacted: {asked!r} is no A...B; put files before the option")
+    if folder is None:
+        raise pytest.UsageError("--kl-impacted: no runs are recorded here; see: kl init")
+    from pytest_kl.impacted import Selection
+
+    config.pluginmanager.register(Selection(config, folder.resolve(), asked), "kl-impacted-tests")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Registers the recorder where this run is to be recorded; in an xdist worker only something that counts."""
 
     folder = folder_to_record(config)
+    select_impacted(config, folder)
     if folder is None:
         return
     # where the tests run: in a worker, or in this process

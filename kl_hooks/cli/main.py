@@ -29,7 +29,7 @@ COMMANDS = {
     "verify": "The gate: is there complete, passing evidence for this content?",
     "run": "Run a command and record its exit code as evidence.",
     "evidence": "Receipts: list, show, import, export, verify, accept a loss.",
-    "proof": "Why a test failed, and which tests are flaky.",
+    "proof": "Which tests prove a symbol, which must run, why one failed, which are flaky.",
     "claim": "Claims, their tier and the reasons.",
     "knowledge": "Records of every kind: search, proposals, upkeep.",
     "seed": "Make guides and facts from README, AGENTS.md, pyproject.toml.",

@@ -1,16 +1,22 @@
-"""`kl proof why · flaky`: what recorded runs show of a test."""
+"""`kl proof tests · symbols · impacted · why · flaky`: what recorded runs prove of symbols and show of tests."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 import click
 
+from kl_hooks.cli.evidence import all_evidence
 from kl_hooks.cli.options import format_option, top_option
-from kl_hooks.cli.output import counted, initialized_workspace, print_answer, print_list, short
+from kl_hooks.cli.output import counted, echo_lines, initialized_workspace, print_answer, print_list, short
 from kl_hooks.evidence.ingestion import sync_evidence
 from kl_hooks.model.text import one_line
 from kl_hooks.proof.failures import FlakyTest, TestRecord, flaky_tests, history_lines, record_of_test, record_to_dict
+
+if TYPE_CHECKING:
+    from kl_hooks.proof.impact import Runs
 
 _RESULTS = 10
 """Results of a test that are listed; JSON has all."""
@@ -19,6 +25,92 @@ _RESULTS = 10
 @click.group()
 def proof() -> None:
     """What recorded runs prove of tests and symbols."""
+
+
+@proof.command(epilog="Example: kl proof tests shop.cart.total")
+@click.argument("symbol", metavar="ID")
+@format_option()
+def tests(symbol: str, shape: str) -> None:
+    """List the tests that executed a symbol: when, with which result, and whether that still holds.
+
+    ID is a symbol (function:shop.cart.total), its name or the end of it, or a file.
+    """
+    from kl_hooks.proof.impact import tests_of
+
+    with _runs() as runs:
+        found = tests_of(runs, symbol)
+    plain = {"schema": "kl.proof.tests/1", "tests": [one.to_dict() for one in found], "total": len(found)}
+    lines = (
+        f"{one.outcome:<8} {one.ended[:16].replace('T', ' ')}  run {short(one.run, 8)}  {one.test}"
+        f"  {one.state}{f': {one.reason}' if one.reason else ''}"
+        for one in found
+    )
+    print_list(shape, plain, lines, len(found), "no recorded test executed it.")
+
+
+@proof.command(epilog="Example: kl proof symbols test_basket.py::test_total")
+@click.argument("test")
+@format_option()
+def symbols(test: str, shape: str) -> None:
+    """List what TEST executed in its newest recorded run, by the phase in which it ran first.
+
+    TEST is a node ID, or the end of one.
+    """
+    from kl_hooks.proof.impact import symbols_of
+
+    with _runs() as runs:
+        name, part, rows = symbols_of(runs, test)
+    verdict = part.verdicts.get(name)
+    plain = {
+        "schema": "kl.proof.symbols/1", "test": name, "run": part.original.receipt.run,
+        "state": verdict.state if verdict else "not assessed", "reason": verdict.reason if verdict else "",
+        "symbols": [one._asdict() for one in rows], "total": len(rows),
+    }  # fmt: skip
+    head = f"{name}: run {short(part.original.receipt.run, 8)}, {plain['state']}"
+    lines = [head + (f" ({plain['reason']})" if plain["reason"] else "")]
+    print_answer(shape, plain, [*lines, *(f"  {one.phase:<9} {one.symbol}  {one.path}" for one in rows)])
+
+
+@proof.command(epilog="Example: pytest $(kl proof impacted --format pytest)")
+@click.option("--changed", metavar="A...B", default="", help="Those that the change between two commits reaches.")
+@click.option("--staged", is_flag=True, help="Those that must run to prove what is staged.")
+@format_option("pytest")
+def impacted(changed: str, staged: bool, shape: str) -> None:
+    """List the tests that must run to know how they end on this content, and why each.
+
+    All others have a result of an earlier run that holds here: they executed nothing that differs. A test that was
+    never recorded, or of which that can't be said, is always listed. `--format pytest` prints IDs for pytest.
+    """
+    from kl_hooks.proof.held import pytest_arguments
+    from kl_hooks.proof.impact import content_of, impacted_tests
+
+    if changed and staged:
+        raise click.UsageError("--changed and --staged name different contents. Give one.")
+    ws = initialized_workspace()
+    content = content_of(ws, staged=staged, changed=changed)
+    with all_evidence(ws) as seen:
+        found, settled = impacted_tests(ws, seen, content, content.before if changed else "")
+    arguments = pytest_arguments(one.test for one in found)
+    if shape == "pytest":
+        echo_lines(arguments)
+        return
+    plain = {
+        "schema": "kl.proof.impacted/1", "tree": content.trees[0] if content.trees else None,
+        "tests": [one.to_dict() for one in found], "total": len(found), "settled": settled, "arguments": arguments,
+    }  # fmt: skip
+    end = f"{counted(len(found), 'test')} to run; the results of {settled} others hold"
+    lines = [*(f"{one.test}: {one.reason}" for one in found), end]
+    print_answer(shape, plain, lines)
+
+
+@contextmanager
+def _runs() -> Iterator[Runs]:
+    """The recorded runs, as far as they speak about the files as they are now."""
+    from kl_hooks.proof.impact import Runs, content_of
+
+    ws = initialized_workspace()
+    with all_evidence(ws) as seen:
+        yield Runs(ws, seen, content_of(ws))
 
 
 @proof.command(epilog="Example: kl proof why test_basket.py::test_total")

@@ -153,10 +153,10 @@ def _symbols(
     entries = [FileEntry(path, state[7:], state[:6]) for path, state in sorted(states.items())]
     source = "worktree" if at and other is None else "objects"
     found = facts_of(ws.store, entries, lambda some: read_files(repo, some, source), scanners_of(ws.plugins))
-    return {path: _file_symbols(facts) for path, facts in found.items()}
+    return {path: file_symbols(facts) for path, facts in found.items()}
 
 
-def _file_symbols(facts: Facts) -> FileSymbols:
+def file_symbols(facts: Facts) -> FileSymbols:
     if facts["error"]:
         return FileSymbols(error=facts["error"])
     rows = facts["symbols"]

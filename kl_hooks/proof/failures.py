@@ -38,7 +38,9 @@ _NAMED: Final = 3
 _SHORT: Final = 8
 """Digits of a run or a commit that a person is shown."""
 SECOND: Final = 1_000_000
-_VOLATILE: Final = frozenset({"pid", "ci", "agent", "session", "imported", "executed", "way", "untracked", "rootdir"})
+_VOLATILE: Final = frozenset(
+    {"pid", "ci", "agent", "session", "imported", "executed", "way", "untracked", "changes", "rootdir"}
+)
 """Keys of a receipt's environment in which two runs of the same environment may differ."""
 # In this order: an address and an ID hold digits, a path holds numbers.
 _VARIABLE: Final = (

@@ -137,7 +137,9 @@ def judge(
     # what ran on this very content comes first, and a failure there counts whatever ran elsewhere (ADR-0029)
     if not transfer or not trees or direct.tier >= Tier.INFERRED or direct.failed:
         return entries, direct
-    held, notes = held_runs(ws, repo, seen, trees, at)
+    others = held_runs(ws, repo, seen, trees, at)
+    held = [one for one in others if not one.why_not]
+    notes = [f"run {one.entry.receipt.run[:8]}: {one.why_not}" for one in others if one.why_not]
     if not held:
         return entries, replace(direct, not_compared=tuple(notes))
     both = sorted([*entries, *(one.entry for one in held)], key=lambda entry: -entry.seq)

@@ -64,6 +64,14 @@ class Held:
         return sum(one.state == HOLDS for one in self.verdicts.values())
 
     @property
+    def why_not(self) -> str:
+        """Why no result of it can be compared; empty where some can."""
+        reasons = {one.reason for one in self.verdicts.values()}
+        if any(one.state != NOT_ASSESSED for one in self.verdicts.values()):
+            return ""
+        return reasons.pop() if len(reasons) == 1 else "no result of it can be compared"
+
+    @property
     def stale(self) -> dict[str, Verdict]:
         """Those that do not hold."""
         return {name: one for name, one in self.verdicts.items() if one.state != HOLDS}
@@ -109,32 +117,20 @@ class Transfer(NamedTuple):
         return self._asdict()
 
 
-def held_runs(
-    ws: Workspace, repo: Repository, seen: Snapshot, trees: Sequence[str], other: str | None
-) -> tuple[list[Held], list[str]]:
-    """The newest runs of other contents with what of them holds, and why others could not be compared.
+def held_runs(ws: Workspace, repo: Repository, seen: Snapshot, trees: Sequence[str], other: str | None) -> list[Held]:
+    """The newest runs of other contents, newest first, with what of them holds.
 
-    `trees`: the IDs of the content. `other`: its tree in git, or None for what is on disk.
+    `trees`: the IDs of the content. `other`: as `changed_files` takes it.
     """
     found: list[Held] = []
-    notes: list[str] = []
     whole: dict[tuple[str, ...], int] = {}
     known: dict[str, Difference] = {}
     for entry in _candidates(seen, trees):
         key = environment_key(entry.receipt)
-        if whole.get(key, 0) >= _WHOLE_RUNS:
-            continue
-        try:
-            one = _held(ws, repo, seen, entry, trees[0], other, known)
-        except GitFailed as problem:
-            notes.append(f"run {entry.receipt.run[:8]}: its content can't be compared ({problem})")
-            continue
-        if isinstance(one, str):
-            notes.append(f"run {entry.receipt.run[:8]}: {one}")
-            continue
-        found.append(one)
-        whole[key] = whole.get(key, 0) + (not selection_limits(entry.receipt.selection))
-    return found, notes
+        if whole.get(key, 0) < _WHOLE_RUNS:
+            found.append(_held(ws, repo, seen, entry, trees[0], other, known))
+            whole[key] = whole.get(key, 0) + (not selection_limits(entry.receipt.selection))
+    return found
 
 
 def _candidates(seen: Snapshot, trees: Sequence[str]) -> Iterator[Entry]:
@@ -165,23 +161,25 @@ def of_this_content(seen: Snapshot, entry: Entry) -> Held:
 def _held(
     ws: Workspace, repo: Repository, seen: Snapshot, entry: Entry, tree: str, other: str | None,
     known: dict[str, Difference],
-) -> Held | str:  # fmt: skip
-    """One run against the content; in a phrase why it can't be compared."""
+) -> Held:  # fmt: skip
+    """One run against the content."""
     receipt = entry.receipt
-    base = content_of_run(repo, receipt)
-    if base is None:
-        return "the content it ran on is not in git any more"
-    key = str(receipt.tree_all or receipt.tree)
-    if key not in known:
-        known[key] = difference(ws, repo, changed_states(repo, base, other), other)
+    results = {one.subject.removeprefix("test:"): one for one in receipt.evidence if one.kind == "TestResult"}
+    key, why = str(receipt.tree_all or receipt.tree), ""
+    try:
+        base = content_of_run(repo, receipt)
+        if base is None:
+            why = "the content it ran on is not in git any more"
+        elif key not in known:
+            known[key] = difference(ws, repo, changed_states(repo, base, other), other)
+    except GitFailed as problem:
+        why = f"its content can't be compared ({problem})"
+    if why:
+        return Held(entry, entry, dict.fromkeys(results, Verdict(NOT_ASSESSED, why)), Difference())
     executed = seen.executed(entry)
     facts = receipt.environment.get("executed")
     opened = isinstance(facts, Mapping) and "files" in facts
-    results = {one.subject.removeprefix("test:"): one for one in receipt.evidence if one.kind == "TestResult"}
     verdicts = judge_results(RunFacts(executed, opened), known[key], results)
-    if all(one.state == NOT_ASSESSED for one in verdicts.values()):
-        reasons = {one.reason for one in verdicts.values()}
-        return min(reasons) if len(reasons) == 1 else "no result of it can be compared"
     held = [one for name, one in results.items() if verdicts[name].state == HOLDS]
     part = any(path.endswith(".py") for path in known[key].changes)
     derived = _derived(receipt, held, tree, part)
@@ -245,14 +243,18 @@ def _covers(receipt: Receipt) -> bool:
     return not limits and "[" not in "".join(map(str, receipt.selection.get("args") or ()))
 
 
-def pytest_command(names: Iterable[str]) -> str:
-    """The shortest pytest command that runs these tests, files or folders; plain `pytest` where a name is neither."""
+def pytest_arguments(names: Iterable[str]) -> list[str]:
+    """Tests as few arguments of pytest: files and functions; the parameters of a function run together."""
     wanted = list(dict.fromkeys(names))
     files = {name for name in wanted if "::" not in name}
-    if not wanted or any(not name.endswith(".py") for name in files):
+    return sorted({*files, *(name.partition("[")[0] for name in wanted if test_path(name) not in files)})
+
+
+def pytest_command(names: Iterable[str]) -> str:
+    """The shortest pytest command that runs these tests; plain `pytest` where a name is neither a test nor a file."""
+    arguments = pytest_arguments(names)
+    if not arguments or any(not test_path(one).endswith(".py") for one in arguments):
         return "pytest"
-    functions = dict.fromkeys(name.partition("[")[0] for name in wanted if test_path(name) not in files)
-    arguments = sorted([*files, *functions])
     if len(arguments) > _MOST_ARGUMENTS:
         arguments = sorted({test_path(one) for one in arguments})
     return "pytest" if len(arguments) > _MOST_ARGUMENTS else shlex.join(["pytest", *arguments])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, NamedTuple
@@ -84,7 +84,7 @@ class Runs:
     def __init__(self, ws: Workspace, seen: Snapshot, content: Content) -> None:
         repo = _repository(ws)
         direct = [of_this_content(seen, one) for one in seen.of_tree(content.trees) if is_sound(one)]
-        others, self.notes = held_runs(ws, repo, seen, content.trees, content.other)
+        others = held_runs(ws, repo, seen, content.trees, content.other)
         self.parts: list[Held] = sorted([*direct, *others], key=lambda one: -one.original.seq)
 
     @cached_property
@@ -131,7 +131,7 @@ def impacted_tests(ws: Workspace, seen: Snapshot, content: Content, before: str 
     for name, result in sorted(runs.results.items()):
         if runs.removed(name):
             continue
-        if there and result.settled and not there.results[name].settled:
+        if there and result.settled and name in there.results and not there.results[name].settled:
             result = there.results[name]
         if result.settled:
             settled += 1
@@ -139,6 +139,13 @@ def impacted_tests(ws: Workspace, seen: Snapshot, content: Content, before: str 
             found.append(Impacted(name, _why(result), result.symbols, result.run))
     found += [Impacted(name, why) for name, why in _never_recorded(ws, content, runs.results)]
     return sorted(found), settled
+
+
+def settled_tests(ws: Workspace, seen: Snapshot, before: str = "") -> frozenset[str]:
+    """The tests that need not run on what is on disk; with `before`, those that a change from there does not reach."""
+    now = Runs(ws, seen, content_of(ws)).results
+    then = Runs(ws, seen, content_of(ws, before)).results if before else now
+    return frozenset(name for name, one in now.items() if one.settled and name in then and then[name].settled)
 
 
 def _why(result: Result) -> str:
@@ -269,9 +276,86 @@ def _users(executed: Executed, index: int) -> list[str]:
     return sorted(name for name in executed.tests if executed.dependency_mask(name) & bit)
 
 
-def summary(states: Iterable[SymbolState]) -> Mapping[str, int]:
-    """State → how many symbols have it."""
-    found = dict.fromkeys((PROVEN, STALE, NEVER, NOT_ASSESSED), 0)
-    for one in states:
-        found[one.state] += 1
-    return found
+class SymbolTest(NamedTuple):
+    """A test that executed a symbol, and its newest result."""
+
+    test: str
+    symbol: str
+    outcome: str
+    ended: str
+    run: str
+    state: str
+    """Whether the result holds for the content that is asked about."""
+    reason: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """As in JSON answers."""
+        return self._asdict()
+
+
+def tests_of(runs: Runs, name: str) -> list[SymbolTest]:
+    """The tests that executed a symbol, newest result of each. `name`: an ID, a dotted name or its end, or a file.
+
+    UsageProblem where no recorded run knows it, or several symbols of different names end so.
+    """
+    found: dict[str, SymbolTest] = {}
+    known: set[str] = set()
+    for part in runs.parts:
+        executed, symbols = part.executed, part.symbols
+        if executed is None or symbols is None:
+            continue
+        indexes = [at for at, one in enumerate(executed.symbols) if _matches(one.symbol, symbols.paths[at], name)]
+        known |= {executed.symbols[at].symbol.partition(":")[2] for at in indexes if symbols.paths[at] != name}
+        outcomes = {one.subject.removeprefix("test:"): one.outcome for one in part.original.receipt.evidence}
+        receipt = part.original.receipt
+        for index in indexes:
+            for test in _users(executed, index):
+                if test in outcomes and test in part.verdicts:
+                    state, reason, _ = part.verdicts[test]
+                    one = SymbolTest(
+                        test, executed.symbols[index].symbol, outcomes[test], receipt.ended, receipt.run, state, reason
+                    )
+                    found.setdefault(test, one)
+    if len(known) > 1:
+        hint = f"Give one of: {', '.join(sorted(known)[:5])}"
+        raise UsageProblem("several executed symbols are named so.", place=name, hint=hint)
+    if not found and not known:
+        hint = "A symbol is a name such as shop.cart.total; runs with symbols: kl evidence list"
+        raise UsageProblem("no recorded test executed it.", place=name, hint=hint)
+    return sorted(found.values())
+
+
+def _matches(symbol: str, path: str, name: str) -> bool:
+    own = symbol.partition(":")[2]
+    return name in (symbol, own, path) or own.endswith(f".{name}")
+
+
+class ExecutedSymbol(NamedTuple):
+    """A symbol that a test executed."""
+
+    symbol: str
+    path: str
+    phase: str
+    """`setup`, `call` or `teardown`: the first in which it ran."""
+
+
+def symbols_of(runs: Runs, test: str) -> tuple[str, Held, list[ExecutedSymbol]]:
+    """The test, its newest run with symbols, and what it executed there. `test`: a node ID, or the end of one.
+
+    UsageProblem where no such run has it, or several tests are named so.
+    """
+    for part in runs.parts:
+        executed, symbols = part.executed, part.symbols
+        if executed is None or symbols is None:
+            continue
+        names = [name for name in executed.tests if name == test] or [
+            name for name in executed.tests if name.endswith((f"::{test}", f"/{test}"))
+        ]
+        if len(names) > 1:
+            hint = f"Give one of: {', '.join(sorted(names)[:5])}"
+            raise UsageProblem("several tests are named so.", place=test, hint=hint)
+        if names:
+            phases = executed.tests[names[0]]
+            rows = [ExecutedSymbol(executed.symbols[at].symbol, symbols.paths[at], phases[at]) for at in sorted(phases)]
+            return names[0], part, rows
+    raise UsageProblem("no run with executed symbols has this test.", place=test, hint="See: kl proof why TEST")

@@ -1,0 +1,72 @@
+"""`--kl-impacted`: only the tests run whose last result does not hold for this content; the others are deselected."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+WORKER_KEY: Final = "kl-settled"
+"""In an xdist worker's input: the tests that need not run. The workers must agree, so the controller alone looks."""
+
+
+class Selection:
+    """Registered where `--kl-impacted` is given."""
+
+    def __init__(self, config: pytest.Config, folder: Path, asked: str) -> None:
+        self._config, self._folder, self._asked = config, folder, asked
+        self._settled: frozenset[str] | None = None
+        self._deselected, self._nothing_left = 0, False
+        self._prefix = ""
+
+    def _find(self) -> frozenset[str]:
+        """The node IDs, from the repository's root, of tests that need not run."""
+        if self._settled is None:
+            given = getattr(self._config, "workerinput", {}).get(WORKER_KEY)
+            self._settled = frozenset(given) if given is not None else self._read()
+        return self._settled
+
+    def _read(self) -> frozenset[str]:
+        from kl_hooks.errors import KlError
+        from kl_hooks.evidence.ingestion import snapshot
+        from kl_hooks.proof.impact import content_of, settled_tests
+        from kl_hooks.workspace import open_workspace
+
+        try:
+            ws = open_workspace(self._folder)
+            before = content_of(ws, changed=self._asked).before if self._asked else ""
+            with snapshot(ws) as seen:
+                return settled_tests(ws, seen, before)
+        except KlError as problem:
+            raise pytest.UsageError(f"--kl-impacted: {problem}") from problem
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_configure_node(self, node: Any) -> None:
+        """An xdist worker is going to be started."""
+        node.workerinput[WORKER_KEY] = sorted(self._find())
+
+    # last: what another plugin takes out is not ours to count, and what it adds must be seen
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
+        """Deselects the tests that need not run, and tells pytest so."""
+        settled, root = self._find(), config.rootpath.resolve()
+        if root != self._folder and root.is_relative_to(self._folder):
+            self._prefix = f"{root.relative_to(self._folder).as_posix()}/"
+        out = [item for item in items if f"{self._prefix}{item.nodeid}" in settled]
+        if out:
+            gone = set(out)
+            items[:] = [item for item in items if item not in gone]
+            config.hook.pytest_deselected(items=out)
+        self._deselected, self._nothing_left = len(out), bool(out) and not items
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """That nothing had to run is what was hoped for, and no failure (pytest's status 5)."""
+        if self._nothing_left and session.exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED:
+            session.exitstatus = pytest.ExitCode.OK
+
+    def pytest_report_collectionfinish(self, items: Sequence[pytest.Item]) -> str:
+        """One line after the collection."""
+        return f"kl: {self._deselected} tests deselected, whose results hold for this content: kl proof impacted"

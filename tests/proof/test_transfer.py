@@ -1,0 +1,148 @@
+"""Which results hold for another content: against a model that runs the tests, and edit by edit."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kl_hooks.proof.transfer import HOLDS, STALE
+from tests.proof.recorded import run_program, verdicts
+
+CART = """\
+RATE = 2
+class Base:
+    def price(self):
+        return 1
+    def label(self):
+        return "base"
+class Item(Base):
+    pass
+def total(items, start=0):
+    return start + sum(items) * RATE
+def empty(items):
+    return not items
+def unused():
+    return 0
+"""
+USER = """\
+from cart import total, Base
+def spend(items):
+    return total(items) + 1
+def greet(name):
+    return "hi " + name
+"""
+TESTS = """\
+from cart import Item, empty, total
+from user import greet, spend
+def test_total():
+    return total([1])
+def test_empty():
+    return empty([])
+def test_price():
+    return Item().price()
+def test_spend():
+    return spend([2])
+def test_greet():
+    return greet("a")
+"""
+PROGRAM = {"cart.py": CART, "user.py": USER, "test_all.py": TESTS}
+ALL = {"test_total", "test_empty", "test_price", "test_spend", "test_greet"}
+
+
+def stale(now: dict[str, str | None]) -> set[str]:
+    files = {path: text for path, text in {**PROGRAM, **now}.items() if text is not None}
+    found, _ = verdicts(PROGRAM, files)
+    return {name.partition("::")[2] for name, one in found.items() if one.state != HOLDS}
+
+
+@pytest.mark.parametrize(
+    ("now", "expected"),
+    [
+        ({}, set()),
+        ({"cart.py": CART.replace("not items", "len(items) == 0")}, {"test_empty"}),
+        ({"cart.py": CART.replace("sum(items) * RATE", "RATE * sum(items)")}, {"test_total", "test_spend"}),
+        ({"cart.py": CART.replace("start=0", "start=1")}, {"test_total", "test_spend"}),
+        ({"cart.py": CART.replace("return 0", "return 9")}, set()),
+        ({"cart.py": "# a comment\n" + CART.replace("def empty(items):", "def empty( items ):")}, set()),
+        ({"cart.py": CART.replace("RATE = 2", "RATE = 3")}, ALL),
+        ({"cart.py": CART + "def fresh():\n    return 1\n"}, set()),
+        ({"cart.py": CART.replace("    pass", "    def price(self):\n        return 5")}, ALL),
+        ({"cart.py": CART + "def len(x):\n    return 1\n"}, ALL),
+        ({"cart.py": CART + "def greet(x):\n    return 1\n"}, ALL),
+        ({"cart.py": CART + "@print\ndef other(x):\n    return 1\n"}, ALL),
+        ({"cart.py": CART + "class New(Base):\n    pass\n"}, ALL),
+        ({"cart.py": CART.replace("def unused():\n    return 0\n", "")}, set()),
+        ({"cart.py": CART.replace("def empty(items):\n    return not items\n", "")}, ALL),
+        ({"cart.py": None}, ALL),
+        ({"cart.py": "def (\n"}, ALL),
+        ({"user.py": USER.replace("+ 1", "+ 2")}, {"test_spend"}),
+        ({"test_all.py": TESTS.replace('greet("a")', 'greet("b")')}, {"test_greet"}),
+        ({"test_all.py": TESTS + "def test_new():\n    return 1\n"}, set()),
+        ({"other.py": "X = 1\n"}, set()),
+        ({"sum.py": "X = 1\n", "json.py": ""}, ALL),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_a_result_holds_where_nothing_that_its_test_executed_differs(
+    now: dict[str, str | None], expected: set[str]
+) -> None:
+    assert stale(now) == expected
+
+
+def test_the_reason_names_the_symbol() -> None:
+    found, _ = verdicts(PROGRAM, {**PROGRAM, "cart.py": CART.replace("not items", "len(items) == 0")})
+    assert found["test_all.py::test_empty"] == (STALE, "cart.empty changed", ("function:cart.empty",))
+
+
+NAMES = ("f", "g", "h", "len", "K")
+VALUE = st.sampled_from(["1", "2", "K", "f()", "g()", "h()", "C().m()", "len('a')", "D().m()", "getattr(C, 'n', 0)"])
+LINE = st.one_of(
+    st.tuples(st.sampled_from(NAMES), VALUE).map(lambda one: f"def {one[0]}(x=1):\n    return {one[1]}\n"),
+    st.tuples(st.sampled_from(NAMES), VALUE).map(lambda one: f"def {one[0]}(x=2):\n    return [x, {one[1]}]\n"),
+    st.sampled_from(["K = 1\n", "K = 2\n", "V = f()\n", "import kxb\n", "from kxb import f\n", "from kxb import *\n"]),
+    st.sampled_from(["from kxa import g\n", "# note\n", "try:\n    from kxb import h\nexcept ImportError:\n    h = len\n"]),
+    st.tuples(st.sampled_from(["m", "n", "__eq__"]), VALUE).map(
+        lambda one: f"class C:\n    def {one[0]}(self, o=0):\n        return {one[1]}\n"
+    ),
+    st.sampled_from(
+        [
+            "class C:\n    def m(self):\n        return 7\n    def n(self):\n        return self.m()\n",
+            "class D(C):\n    pass\n", "class D(C):\n    def m(self):\n        return 8\n",
+            "def deco(x):\n    return lambda: (K, x())\n", "@deco\ndef h():\n    return 1\n",
+        ]
+    ),
+)  # fmt: skip
+MODULE = st.lists(LINE, max_size=6).map("".join)
+TEST_NAMES = ("test_kxa.py", "test_kxb.py")
+TEST = st.lists(
+    st.tuples(st.sampled_from(["test_a", "test_b", "test_c"]), VALUE).map(
+        lambda one: f"def {one[0]}():\n    return {one[1]}\n"
+    ),
+    min_size=1, max_size=3,
+).map(lambda some: "from kxa import *\nimport kxb\n" + "".join(some))  # fmt: skip
+
+
+@st.composite
+def edits(draw: st.DrawFn) -> tuple[dict[str, str], dict[str, str]]:
+    """A program, and what it becomes."""
+    files = {"kxa.py": draw(MODULE), "kxb.py": draw(MODULE), TEST_NAMES[0]: draw(TEST), TEST_NAMES[1]: draw(TEST)}
+    now = dict(files)
+    for path in draw(st.lists(st.sampled_from(sorted(files)), min_size=1, max_size=2)):
+        part = draw(TEST if path in TEST_NAMES else st.one_of(LINE, MODULE))
+        now[path] = draw(st.sampled_from([part, now[path] + part]))
+    if draw(st.booleans()):
+        now.pop(draw(st.sampled_from(sorted(files))), None)
+    if draw(st.booleans()):
+        now["kxc.py"] = draw(MODULE)
+    return files, now
+
+
+@given(edits())
+def test_what_holds_ends_as_before(pair: tuple[dict[str, str], dict[str, str]]) -> None:
+    before, now = pair
+    found, ends = verdicts(before, now)
+    after = run_program(now)[1]
+    for name, verdict in found.items():
+        if verdict.state == HOLDS:
+            assert after.get(name) == ends[name], (name, now)
