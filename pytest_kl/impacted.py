@@ -1,4 +1,4 @@
-"""`--kl-impacted`: only the tests run whose last result does not hold for this content; the others are deselected."""
+"""`--kl-impacted`: only the tests run without a valid result for this content; the others are deselected."""
 
 from __future__ import annotations
 
@@ -50,14 +50,14 @@ class Selection:
     # last: what another plugin takes out is not ours to count, and what it adds must be seen
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
-        """Deselects the tests that need not run, and tells pytest so."""
+        """Deselects the tests that need not run, and reports it to pytest."""
         settled, root = self._find(), config.rootpath.resolve()
         if root != self._folder and root.is_relative_to(self._folder):
             self._prefix = f"{root.relative_to(self._folder).as_posix()}/"
         out = [item for item in items if f"{self._prefix}{item.nodeid}" in settled]
         if out:
-            gone = set(out)
-            items[:] = [item for item in items if item not in gone]
+            settled_items = set(out)
+            items[:] = [item for item in items if item not in settled_items]
             config.hook.pytest_deselected(items=out)
         self._deselected, self._nothing_left = len(out), bool(out) and not items
 
@@ -69,4 +69,4 @@ class Selection:
 
     def pytest_report_collectionfinish(self, items: Sequence[pytest.Item]) -> str:
         """One line after the collection."""
-        return f"kl: {self._deselected} tests deselected, whose results hold for this content: kl proof impacted"
+        return f"kl: {self._deselected} tests deselected, whose results are valid for this content: kl proof impacted"

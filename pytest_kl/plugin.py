@@ -136,7 +136,7 @@ def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginMa
         default=None,
         dest="kl_impacted",
         metavar="A...B",
-        help="Run only the tests whose last result does not hold for this content, or that a change between two "
+        help="Run only the tests without a valid result for this content, or that a change between two "
         "commits reaches; see: kl proof impacted.",
     )
     # None is "not set": then it depends on .kl/

@@ -31,7 +31,7 @@ def proof() -> None:
 @click.argument("symbol", metavar="ID")
 @format_option()
 def tests(symbol: str, shape: str) -> None:
-    """List the tests that executed a symbol: when, with which result, and whether that still holds.
+    """List the tests that executed a symbol: when, with which result, and whether that is valid for this content.
 
     ID is a symbol (function:shop.cart.total), its name or the end of it, or a file.
     """
@@ -78,11 +78,11 @@ def symbols(test: str, shape: str) -> None:
 def impacted(changed: str, staged: bool, shape: str) -> None:
     """List the tests that must run to know how they end on this content, and why each.
 
-    All others have a result of an earlier run that holds here: they executed nothing that differs. A test that was
-    never recorded, or of which that can't be said, is always listed. `--format pytest` prints IDs for pytest.
+    All others have a valid result of an earlier run: they executed nothing that differs. A test that was
+    never recorded, or of which that is unknown, is always listed. `--format pytest` prints IDs for pytest.
     """
-    from kl_hooks.proof.held import pytest_arguments
     from kl_hooks.proof.impact import content_of, impacted_tests
+    from kl_hooks.proof.other_runs import pytest_arguments
 
     if changed and staged:
         raise click.UsageError("--changed and --staged name different contents. Give one.")
@@ -98,7 +98,7 @@ def impacted(changed: str, staged: bool, shape: str) -> None:
         "schema": "kl.proof.impacted/1", "tree": content.trees[0] if content.trees else None,
         "tests": [one.to_dict() for one in found], "total": len(found), "settled": settled, "arguments": arguments,
     }  # fmt: skip
-    end = f"{counted(len(found), 'test')} to run; the results of {settled} others hold"
+    end = f"{counted(len(found), 'test')} to run; the results of {settled} others are valid"
     lines = [*(f"{one.test}: {one.reason}" for one in found), end]
     print_answer(shape, plain, lines)
 

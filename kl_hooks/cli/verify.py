@@ -19,8 +19,8 @@ from kl_hooks.git.repository import Repository, resolve_commit
 from kl_hooks.model.claim import Tier
 from kl_hooks.model.text import name_list
 from kl_hooks.proof.gate import NOTHING_TRACKED, Proof, had_untracked_files
-from kl_hooks.proof.held import pytest_command
 from kl_hooks.proof.impact import Content
+from kl_hooks.proof.other_runs import pytest_command
 from kl_hooks.workspace import Workspace, require_setup
 
 if TYPE_CHECKING:
@@ -331,8 +331,8 @@ def _transfer_words(found: Proof) -> str:
     """`; transferred from run 5d1e0a77: 208 of 211 tests executed nothing that changed; 3 ran here`."""
     if not found.transfers:
         return ""
-    first = max(found.transfers, key=lambda one: one.held)
-    which = "all" if first.held == first.total else f"{first.held} of"
+    first = max(found.transfers, key=lambda one: one.valid)
+    which = "all" if first.valid == first.total else f"{first.valid} of"
     more = f", and {len(found.transfers) - 1} more runs" if len(found.transfers) > 1 else ""
     ran = f"; {found.ran} ran here" if found.ran else ""
     return (
@@ -389,7 +389,8 @@ def _not_proven_lines(answer: _Answer, tree: str) -> Iterator[str]:
     lost = len(answer.proof.missing)
     why = failure_text(answer.proof, answer.entries) or f"no evidence ({_NEEDED[answer.tier]} required)"
     if answer.proof.stale and not answer.proof.failed:
-        why = f"{lost} test{'s' * (lost != 1)} must run again (run {short(answer.proof.stale, 8)} holds for the others)"
+        run = short(answer.proof.stale, 8)
+        why = f"{lost} test{'s' * (lost != 1)} must run again (run {run} is valid for the others)"
     yield f"{tree}: not proven: {why}"
     yield from (f"  {reason}" for reason in answer.proof.reasons if reason not in answer.proof.notes)
     yield from _notes(answer.proof)

@@ -37,7 +37,7 @@ _DEPENDENCIES: Final = re.compile(
     r"(?i)(?:.*requirements.*\.(?:txt|in)|constraints.*\.txt|(?:uv|poetry|pdm|pixi)\.lock|pipfile(?:\.lock)?"
     r"|pylock.*\.toml|setup\.py|environment\.ya?ml)"
 )
-"""Files that say what is installed: with another environment the same code may do something else."""
+"""Files that state what is installed: with another environment the same code may do something else."""
 _COMPILED: Final = (".c", ".h", ".cc", ".cpp", ".pyx", ".pxd", ".rs", ".so", ".pyd", ".pth")
 """What is executed, and not as Python's source."""
 _TABLES: Final = ("dependencies", "optional-dependencies", "requires-python", "entry-points", "scripts", "dynamic")
@@ -81,7 +81,7 @@ def changed_states(repo: Repository, base: Base, other: str | None) -> dict[str,
 def difference(
     ws: Workspace, repo: Repository, changed: Mapping[str, tuple[str, str]], other: str | None
 ) -> Difference:
-    """Everything about these changes that decides which results hold. GitFailed."""
+    """Everything about these changes that decides which results are valid. GitFailed."""
     reader = _Reader(repo, changed, other)
     old, new = _symbols(ws, repo, changed, 0, other), _symbols(ws, repo, changed, 1, other)
     changes = {

@@ -35,7 +35,7 @@ from kl_hooks.proof.expected_tests import (
     content_source,
     expected_tests,
 )
-from kl_hooks.proof.held import Held, Transfer, held_runs, pytest_command, unsettled
+from kl_hooks.proof.other_runs import OtherRun, Transfer, other_runs, pytest_command, unsettled
 from kl_hooks.store.database import Database
 from kl_hooks.workspace import Workspace, require_setup
 
@@ -92,7 +92,7 @@ class Proof:
     ran: int = 0
     """Tests that ran on this content itself."""
     stale: str = ""
-    """The run of another content that holds for most tests, where some of its results hold no more."""
+    """The run of another content with the most valid results, where some are not valid any more."""
     command: str = ""
     """The pytest command that would prove the content; empty: it is proven, or running tests does not help."""
     not_compared: tuple[str, ...] = ()
@@ -107,7 +107,7 @@ def judge(
 
     `trees`: its tree ids. `committed`: it is a tree in git (of `rev`, where that is known), not the files as they are
     now. `trust_ref`: the commit whose `verify.exclude` counts instead of the content's own. `base`: the commit before
-    the judged ones; without it the parent. `transfer`: whether results of other contents count that hold here.
+    the judged ones; without it the parent. `transfer`: whether results of other contents count that are valid here.
     `staged`: it is the tree that a commit would make of the index.
     """
     entries = seen.of_tree(trees)
@@ -137,14 +137,14 @@ def judge(
     # what ran on this very content comes first, and a failure there counts whatever ran elsewhere (ADR-0029)
     if not transfer or not trees or direct.tier >= Tier.INFERRED or direct.failed:
         return entries, direct
-    others = held_runs(ws, repo, seen, trees, at)
-    held = [one for one in others if not one.why_not]
-    notes = [f"run {one.entry.receipt.run[:8]}: {one.why_not}" for one in others if one.why_not]
-    if not held:
+    found_runs = other_runs(ws, repo, seen, trees, at)
+    others = [one for one in found_runs if not one.why_not]
+    notes = [f"run {one.entry.receipt.run[:8]}: {one.why_not}" for one in found_runs if one.why_not]
+    if not others:
         return entries, replace(direct, not_compared=tuple(notes))
-    both = sorted([*entries, *(one.entry for one in held)], key=lambda entry: -entry.seq)
+    both = sorted([*entries, *(one.entry for one in others)], key=lambda entry: -entry.seq)
     parents = seen.parents(both)
-    found = proof(both, parents, rule, trees, there, expected, earlier_runs, {one.entry.id: one for one in held})
+    found = proof(both, parents, rule, trees, there, expected, earlier_runs, {one.entry.id: one for one in others})
     return entries, replace(found, not_compared=tuple(notes))
 
 
@@ -268,17 +268,17 @@ def proof(
     holds: Callable[[str], bool] = lambda path: True,
     expected: Callable[[], Expected] | None = None,
     earlier_runs: Callable[[Entry], Sequence[Entry]] = lambda entry: (),
-    held: Mapping[str, Held] | None = None,
+    elsewhere: Mapping[str, OtherRun] | None = None,
 ) -> Proof:
     """What the receipts of one tree (newest first) prove about its tests.
 
     `trees`: the ids that the content has, where a run with untracked files must not count for it alone.
     `holds`: whether a path from the repository's root is in this content; where that is unknown, it is.
     `expected`: the tests that the content has; without it a run counts for what it reported. `earlier_runs`:
-    the complete runs of other contents before one, in the same environment, newest first. `held`: the entries among
+    the complete runs of other contents before one, in the same environment, newest first. `elsewhere`: the entries among
     them that are of other contents, by ID.
     """
-    held = held or {}
+    elsewhere = elsewhere or {}
     runs = [e for e in entries if e.receipt.source in ("pytest", "junit")]
     problems = [_problem(entry, parents) or _more_than(entry.receipt, trees) for entry in runs]
     able = [entry for entry, problem in zip(runs, problems, strict=True) if not problem]
@@ -286,11 +286,11 @@ def proof(
     limited = {
         entry.id: f"only a selection ran ({words})" for entry in able if (words := selection_words(entry.receipt))
     }
-    # of a run of another content it is said what holds, and what of it is missing here
-    limited |= dict.fromkeys(held, "")
+    # a run of another content is no part by choice: what of it is not valid is named as missing
+    limited |= dict.fromkeys(elsewhere, "")
     problems = [problem or limited.get(entry.id, "") for entry, problem in zip(runs, problems, strict=True)]
     problems = [
-        problem if entry.id not in held or problem.startswith(_FAILED) else ""
+        problem if entry.id not in elsewhere or problem.startswith(_FAILED) else ""
         for entry, problem in zip(runs, problems, strict=True)
     ]
     failing, more_than_content = _failing(runs, good), _with_untracked(runs, good, trees)
@@ -306,7 +306,7 @@ def proof(
         more = not newest or _more_than(runs[0].receipt, trees)
         return Proof(Tier.GUESSED, None, tuple(reasons), "earlier" if more else "newest")
     notes = [note for entry in able for note in _notes(entry, parents)]
-    covered = _covered(able, good, expected, earlier_runs, held) if able and expected else _Covered(good)
+    covered = _covered(able, good, expected, earlier_runs, elsewhere) if able and expected else _Covered(good)
     found = sorted([*covered.alone, *covered.parts], key=lambda entry: -entry.seq)
     # that a run was limited is no reason against it where it is part of what proves the content
     parts = {f"run {entry.receipt.run[:8]}: {limited.get(entry.id)}" for entry in covered.parts}
@@ -316,22 +316,22 @@ def proof(
         (*(reason for reason in reasons if reason not in parts), *covered.reasons), "", covered.missing,
         covered.not_assessed,
         (*_failures(past, _REMOVED), *_failures(others, _NO_TEST), *covered.notes, *dict.fromkeys(notes)), names,
-        bool(covered.parts) and not covered.alone, *_transfers(found, held),
-        _holding_most(held) if covered.missing else "",
+        bool(covered.parts) and not covered.alone, *_transfers(found, elsewhere),
+        _run_of_most(elsewhere) if covered.missing else "",
         pytest_command(one.name for one in covered.missing) if covered.missing else "",
     )  # fmt: skip
 
 
-def _holding_most(held: Mapping[str, Held]) -> str:
-    some = [one for one in held.values() if one.held]
-    return max(some, key=lambda one: one.held).entry.receipt.run if some else ""
+def _run_of_most(elsewhere: Mapping[str, OtherRun]) -> str:
+    some = [one for one in elsewhere.values() if one.valid]
+    return max(some, key=lambda one: one.valid).entry.receipt.run if some else ""
 
 
-def _transfers(runs: Sequence[Entry], held: Mapping[str, Held]) -> tuple[tuple[Transfer, ...], int]:
+def _transfers(runs: Sequence[Entry], elsewhere: Mapping[str, OtherRun]) -> tuple[tuple[Transfer, ...], int]:
     """The runs of other contents among those that prove a content, and how many tests ran on the content itself."""
-    others = [held[one.id] for one in runs if one.id in held]
-    own = {one.subject for entry in runs if entry.id not in held for one in entry.receipt.evidence}
-    return tuple(Transfer(one.entry.receipt.run, one.held, len(one.verdicts)) for one in others), len(own)
+    some = [elsewhere[one.id] for one in runs if one.id in elsewhere]
+    own = {one.subject for entry in runs if entry.id not in elsewhere for one in entry.receipt.evidence}
+    return tuple(Transfer(one.entry.receipt.run, one.valid, len(one.verdicts)) for one in some), len(own)
 
 
 def _reasons(
@@ -410,7 +410,7 @@ class _Covered:
 
 def _covered(
     able: Sequence[Entry], good: Sequence[Entry], expected: Callable[[], Expected],
-    earlier_runs: Callable[[Entry], Sequence[Entry]], held: Mapping[str, Held],
+    earlier_runs: Callable[[Entry], Sequence[Entry]], elsewhere: Mapping[str, OtherRun],
 ) -> _Covered:  # fmt: skip
     """Judges the union of the runs of each environment; where none is complete, the one that misses least is named."""
     wanted = expected()
@@ -426,14 +426,14 @@ def _covered(
     open_: tuple[str, ...] = ()
     nearest: tuple[Missing, ...] | None = None
     for some in groups.values():
-        own = [entry for entry in some if entry.id not in held]
+        own = [entry for entry in some if entry.id not in elsewhere]
         before = earlier_runs(own[-1] if own else some[0])
-        missing, unsure = _missing(wanted, some, before, held)
+        missing, unsure = _missing(wanted, some, before, elsewhere)
         if missing:
             nearest = missing if nearest is None or len(missing) < len(nearest) else nearest
             continue
         open_ = open_ or unsure
-        whole = [e for e in some if e in good and not _missing(wanted, [e], before, held)[0]]
+        whole = [e for e in some if e in good and not _missing(wanted, [e], before, elsewhere)[0]]
         alone += whole
         if not whole:
             parts += some
@@ -447,12 +447,12 @@ def _covered(
 
 
 def _missing(
-    wanted: Expected, runs: Sequence[Entry], before: Sequence[Entry], held: Mapping[str, Held]
+    wanted: Expected, runs: Sequence[Entry], before: Sequence[Entry], elsewhere: Mapping[str, OtherRun]
 ) -> tuple[tuple[Missing, ...], tuple[str, ...]]:
     reported = Reported(wanted.root)
     for entry in runs:
         reported.add(entry.receipt, selection_limits(entry.receipt.selection))
-    others = [held[entry.id] for entry in runs if entry.id in held]
+    others = [elsewhere[entry.id] for entry in runs if entry.id in elsewhere]
     stale = unsettled(others, runs, reported.ids, reported.whole) if others else {}
     lost = tuple(Missing(name, why.reason) for name, why in sorted(stale.items()))
     reported.unchanged += [one.whole for one in others]

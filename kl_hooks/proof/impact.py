@@ -18,8 +18,8 @@ from kl_hooks.git.worktree import STAGED, staged_tree, tree_of_revision
 from kl_hooks.model.receipt import REFUTES
 from kl_hooks.proof.difference import Base, changed_states, difference
 from kl_hooks.proof.expected_tests import content_source, expected_names, expected_tests
-from kl_hooks.proof.held import Held, held_runs, is_sound, of_this_content
-from kl_hooks.proof.transfer import HOLDS, NOT_ASSESSED, STALE, FileChange
+from kl_hooks.proof.other_runs import OtherRun, is_sound, of_this_content, other_runs
+from kl_hooks.proof.transfer import NOT_ASSESSED, STALE, VALID, FileChange
 from kl_hooks.workspace import Workspace
 
 PROVEN: Final = "proven"
@@ -64,7 +64,7 @@ def _repository(ws: Workspace) -> Repository:
 
 
 class Result(NamedTuple):
-    """The newest result of a test, and whether it holds for a content."""
+    """The newest result of a test, and whether it is valid for a content."""
 
     run: str
     outcome: str
@@ -75,7 +75,7 @@ class Result(NamedTuple):
     @property
     def settled(self) -> bool:
         """Whether there is no need to run the test again."""
-        return self.state == HOLDS and self.outcome not in (*REFUTES, "flaky")
+        return self.state == VALID and self.outcome not in (*REFUTES, "flaky")
 
 
 class Runs:
@@ -84,18 +84,18 @@ class Runs:
     def __init__(self, ws: Workspace, seen: Snapshot, content: Content) -> None:
         repo = _repository(ws)
         direct = [of_this_content(seen, one) for one in seen.of_tree(content.trees) if is_sound(one)]
-        others = held_runs(ws, repo, seen, content.trees, content.other)
-        self.parts: list[Held] = sorted([*direct, *others], key=lambda one: -one.original.seq)
+        others = other_runs(ws, repo, seen, content.trees, content.other)
+        self.parts: list[OtherRun] = sorted([*direct, *others], key=lambda one: -one.original.seq)
 
     @cached_property
     def results(self) -> dict[str, Result]:
-        """Node ID → its newest result that holds; where none does, its newest one."""
+        """Node ID → its newest valid result; where there is none, its newest one."""
         found: dict[str, Result] = {}
         for part in self.parts:
             for one in part.original.receipt.evidence:
                 name = one.subject.removeprefix("test:")
                 verdict = part.verdicts.get(name)
-                if verdict is None or (name in found and (found[name].state == HOLDS or verdict.state != HOLDS)):
+                if verdict is None or (name in found and (found[name].state == VALID or verdict.state != VALID)):
                     continue
                 found[name] = Result(part.original.receipt.run, one.outcome, *verdict)
         return found
@@ -149,7 +149,7 @@ def settled_tests(ws: Workspace, seen: Snapshot, before: str = "") -> frozenset[
 
 
 def _why(result: Result) -> str:
-    if result.state != HOLDS:
+    if result.state != VALID:
         return result.reason
     return f"{'flaky' if result.outcome == 'flaky' else 'failed'} in run {result.run[:8]}"
 
@@ -222,7 +222,7 @@ def _is_of_ci(entry: Entry) -> bool:
     return entry.receipt.producer.startswith("ci:")
 
 
-def _states_of(change: FileChange, module: str, parts: Sequence[Held]) -> Iterator[SymbolState]:
+def _states_of(change: FileChange, module: str, parts: Sequence[OtherRun]) -> Iterator[SymbolState]:
     """The symbols of one file that differ."""
     new, old = change.new, change.old
     assert new is not None
@@ -239,7 +239,7 @@ def _states_of(change: FileChange, module: str, parts: Sequence[Held]) -> Iterat
         yield SymbolState(symbol, change.path, new.lines.get(local, 0), state, reason, tests)
 
 
-def _state(path: str, local: str, value: str, parts: Sequence[Held]) -> tuple[str, str, tuple[str, ...]]:
+def _state(path: str, local: str, value: str, parts: Sequence[OtherRun]) -> tuple[str, str, tuple[str, ...]]:
     stale: list[str] = []
     reason = ""
     for part in parts:
@@ -251,8 +251,8 @@ def _state(path: str, local: str, value: str, parts: Sequence[Held]) -> tuple[st
             continue
         outcomes = {one.subject.removeprefix("test:"): one.outcome for one in part.original.receipt.evidence}
         users, same = _users(executed, index), executed.symbols[index].content_hash == value
-        holding = [name for name in users if name in part.verdicts and part.verdicts[name].state == HOLDS]
-        good = [name for name in holding if same and outcomes.get(name) == "passed"]
+        good_users = [name for name in users if name in part.verdicts and part.verdicts[name].state == VALID]
+        good = [name for name in good_users if same and outcomes.get(name) == "passed"]
         if good:
             run = part.original.receipt.run[:8]
             return PROVEN, f"{len(good)} test{'s' * (len(good) > 1)} passed in run {run}", tuple(good)
@@ -285,7 +285,7 @@ class SymbolTest(NamedTuple):
     ended: str
     run: str
     state: str
-    """Whether the result holds for the content that is asked about."""
+    """Whether the result is valid for the content that is asked about."""
     reason: str
 
     def to_dict(self) -> dict[str, Any]:
@@ -339,7 +339,7 @@ class ExecutedSymbol(NamedTuple):
     """`setup`, `call` or `teardown`: the first in which it ran."""
 
 
-def symbols_of(runs: Runs, test: str) -> tuple[str, Held, list[ExecutedSymbol]]:
+def symbols_of(runs: Runs, test: str) -> tuple[str, OtherRun, list[ExecutedSymbol]]:
     """The test, its newest run with symbols, and what it executed there. `test`: a node ID, or the end of one.
 
     UsageProblem where no such run has it, or several tests are named so.

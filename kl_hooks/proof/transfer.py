@@ -1,7 +1,7 @@
-"""Which results of a run hold for another content: those whose tests executed nothing that differs there.
+"""Which results of a run are valid for another content: those whose tests executed nothing that differs there.
 
-Pure: what differs was read by `proof.difference`. A result holds, is stale (with the symbols that differ) or is not
-assessed (with the reason); it never holds because something is not known (ADR-0029).
+Pure: what differs was read by `proof.difference`. A result is valid, stale (with the symbols that differ) or is not
+assessed (with the reason); it is never valid because something is not known (ADR-0029).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 
 from kl_hooks.evidence.executed import Executed, test_path
 
-HOLDS: Final = "holds"
+VALID: Final = "valid"
 STALE: Final = "stale"
 NOT_ASSESSED: Final = "not assessed"
 _INIT: Final = "__init__.py"
@@ -34,17 +34,17 @@ _QUIET_DECORATORS: Final = re.compile(
 
 
 class Verdict(NamedTuple):
-    """Whether a result of a run holds for another content."""
+    """Whether a result of a run is valid for another content."""
 
     state: str
-    """`HOLDS`, `STALE`, `NOT_ASSESSED`."""
+    """`VALID`, `STALE`, `NOT_ASSESSED`."""
     reason: str = ""
-    """Why it does not hold: `shop.cart.total changed`."""
+    """Why it is not valid: `shop.cart.total changed`."""
     symbols: tuple[str, ...] = ()
     """The executed symbols that differ."""
 
 
-_HOLDS: Final = Verdict(HOLDS)
+_VALID: Final = Verdict(VALID)
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ class Difference:
 
 @dataclass(frozen=True)
 class RunFacts:
-    """What is known of a run beside its results."""
+    """What a run recorded next to its results."""
 
     executed: Executed | None = None
     opened: bool = False
@@ -154,15 +154,15 @@ class _Cause(NamedTuple):
 
 
 def judge_results(run: RunFacts, difference: Difference, nodeids: Iterable[str]) -> dict[str, Verdict]:
-    """Node ID of each result of a run → whether it holds for the other content."""
+    """Node ID of each result of a run → whether it is valid for the other content."""
     names = list(nodeids)
     if not difference.changes:
-        return dict.fromkeys(names, _HOLDS)
+        return dict.fromkeys(names, _VALID)
     if reason := _whole_run(run, difference):
         return dict.fromkeys(names, reason)
     python = [one for one in difference.changes.values() if one.is_python]
     if not python:
-        return dict.fromkeys(names, _HOLDS)
+        return dict.fromkeys(names, _VALID)
     if run.executed is None:
         shown = _listed([one.path for one in python])
         reason = Verdict(NOT_ASSESSED, f"{shown} changed, and no executed symbols were recorded")
@@ -388,7 +388,7 @@ class _Judge:
         added: bool,
         needing: frozenset[str] | None,
     ) -> None:
-        """A name came or went: whoever used it before, or still uses it, may get something else now."""
+        """A name was added or removed: what used it, or uses it, may get something else now."""
         # in a changed file the symbols that differ decide, unless the name was used there all along
         suspicious = {path for path in files if path not in self._changes}
         for path, other in self._changes.items():
@@ -400,7 +400,7 @@ class _Judge:
     # one test
 
     def verdict(self, nodeid: str) -> Verdict:
-        """Whether the result of this test holds."""
+        """Whether the result of this test is valid."""
         path, executed = test_path(nodeid), self._executed
         recorded = path in executed.tests.files and nodeid in executed.tests.files[path].masks
         own = executed.tests.indexes(nodeid) if recorded else []
@@ -425,7 +425,7 @@ class _Judge:
             doubt = Verdict(NOT_ASSESSED, unknown)
         if doubt is None and not recorded:
             doubt = self._unrecorded(path)
-        return doubt or _HOLDS
+        return doubt or _VALID
 
     def _unrecorded(self, path: str) -> Verdict | None:
         """A result without executed symbols (skipped, or not collected) rests on what is imported."""

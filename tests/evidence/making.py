@@ -91,6 +91,7 @@ def leave_run(
     run: str | None = None,
     place: WorktreeState | None = None,
     executed: Executed | None = None,
+    selection: Mapping[str, Any] | None = None,
 ) -> str:
     """Leaves a run of tests (id, outcome, microseconds) in the spool as the pytest plugin does; the run's id.
 
@@ -100,7 +101,9 @@ def leave_run(
     place = place or worktree_state(ws.repo)
     writer = open_spool(ws, run)
     writer.record(
-        opening_record(run, "pytest", "pytest", place, ws.clock.now(), ws.environ, selection={"args": ["-q"]})
+        opening_record(
+            run, "pytest", "pytest", place, ws.clock.now(), ws.environ, selection=selection or {"args": ["-q"]}
+        )
     )
     for name, outcome, micros in tests:
         writer.line(canonical(["t", name, outcome, micros, (details or {}).get(name), None]).decode())

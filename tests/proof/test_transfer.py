@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kl_hooks.proof.transfer import HOLDS, STALE
+from kl_hooks.proof.transfer import STALE, VALID
 from tests.proof.recorded import run_program, verdicts
 
 CART = """\
@@ -53,7 +53,7 @@ ALL = {"test_total", "test_empty", "test_price", "test_spend", "test_greet"}
 def stale(now: dict[str, str | None]) -> set[str]:
     files = {path: text for path, text in {**PROGRAM, **now}.items() if text is not None}
     found, _ = verdicts(PROGRAM, files)
-    return {name.partition("::")[2] for name, one in found.items() if one.state != HOLDS}
+    return {name.partition("::")[2] for name, one in found.items() if one.state != VALID}
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,8 @@ LINE = st.one_of(
     st.tuples(st.sampled_from(NAMES), VALUE).map(lambda one: f"def {one[0]}(x=1):\n    return {one[1]}\n"),
     st.tuples(st.sampled_from(NAMES), VALUE).map(lambda one: f"def {one[0]}(x=2):\n    return [x, {one[1]}]\n"),
     st.sampled_from(["K = 1\n", "K = 2\n", "V = f()\n", "import kxb\n", "from kxb import f\n", "from kxb import *\n"]),
-    st.sampled_from(["from kxa import g\n", "# note\n", "try:\n    from kxb import h\nexcept ImportError:\n    h = len\n"]),
+    st.sampled_from(["from kxa import g\n", "# note\n"]),
+    st.sampled_from(["try:\n    from kxb import h\nexcept ImportError:\n    h = len\n"]),
     st.tuples(st.sampled_from(["m", "n", "__eq__"]), VALUE).map(
         lambda one: f"class C:\n    def {one[0]}(self, o=0):\n        return {one[1]}\n"
     ),
@@ -144,5 +145,5 @@ def test_what_holds_ends_as_before(pair: tuple[dict[str, str], dict[str, str]]) 
     found, ends = verdicts(before, now)
     after = run_program(now)[1]
     for name, verdict in found.items():
-        if verdict.state == HOLDS:
+        if verdict.state == VALID:
             assert after.get(name) == ends[name], (name, now)

@@ -1,7 +1,7 @@
-"""The results of earlier runs that hold for a content, as entries that the gate judges beside those of the content.
+"""The results of runs of other contents that are valid for one, as entries that the gate judges with those of its own.
 
-What of a run does not hold is left out of its entry, and named with the reason: another run must have reported it, or
-its test must be gone. So a content is proven by an older run of other content and a new one of what the change reaches.
+A result that is not valid is omitted from the entry of its run, and named with the reason: another run must have
+reported it, or its test must be removed. So an older run and a new one of what a change reaches prove a content.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from kl_hooks.git.run import GitFailed
 from kl_hooks.model.receipt import REFUTES, Evidence, Receipt
 from kl_hooks.proof.difference import changed_states, content_of_run, difference
 from kl_hooks.proof.transfer import (
-    HOLDS,
     NOT_ASSESSED,
+    VALID,
     Difference,
     FileChange,
     RunFacts,
@@ -42,14 +42,14 @@ PART: Final = "transferred"
 
 
 @dataclass(frozen=True)
-class Held:
-    """A run of another content, as far as its results hold here."""
+class OtherRun:
+    """A run of another content, with the results that are valid for this one."""
 
     entry: Entry
-    """With the results that hold, alone."""
+    """With the valid results alone."""
     original: Entry
     verdicts: Mapping[str, Verdict]
-    """Node ID of each result → whether it holds."""
+    """Node ID of each result → whether it is valid."""
     changes: Difference
     executed: Executed | None = None
 
@@ -59,9 +59,9 @@ class Held:
         return RunSymbols(self.executed) if self.executed else None
 
     @property
-    def held(self) -> int:
-        """How many results hold."""
-        return sum(one.state == HOLDS for one in self.verdicts.values())
+    def valid(self) -> int:
+        """How many results are valid."""
+        return sum(one.state == VALID for one in self.verdicts.values())
 
     @property
     def why_not(self) -> str:
@@ -73,8 +73,8 @@ class Held:
 
     @property
     def stale(self) -> dict[str, Verdict]:
-        """Those that do not hold."""
-        return {name: one for name, one in self.verdicts.items() if one.state != HOLDS}
+        """Those that are not valid."""
+        return {name: one for name, one in self.verdicts.items() if one.state != VALID}
 
     def whole(self, path: str, doubtful: Iterable[str]) -> bool:
         """Whether the run asked this file for all its tests, and the file has no other ones now.
@@ -109,7 +109,7 @@ class Transfer(NamedTuple):
     """How a content is proven by runs of other contents."""
 
     run: str
-    held: int
+    valid: int
     total: int
 
     def to_dict(self) -> dict[str, Any]:
@@ -117,18 +117,20 @@ class Transfer(NamedTuple):
         return self._asdict()
 
 
-def held_runs(ws: Workspace, repo: Repository, seen: Snapshot, trees: Sequence[str], other: str | None) -> list[Held]:
-    """The newest runs of other contents, newest first, with what of them holds.
+def other_runs(
+    ws: Workspace, repo: Repository, seen: Snapshot, trees: Sequence[str], other: str | None
+) -> list[OtherRun]:
+    """The newest runs of other contents, newest first, with the results that are valid.
 
     `trees`: the IDs of the content. `other`: as `changed_files` takes it.
     """
-    found: list[Held] = []
+    found: list[OtherRun] = []
     whole: dict[tuple[str, ...], int] = {}
     known: dict[str, Difference] = {}
     for entry in _candidates(seen, trees):
         key = environment_key(entry.receipt)
         if whole.get(key, 0) < _WHOLE_RUNS:
-            found.append(_held(ws, repo, seen, entry, trees[0], other, known))
+            found.append(_judged_run(ws, repo, seen, entry, trees[0], other, known))
             whole[key] = whole.get(key, 0) + (not selection_limits(entry.receipt.selection))
     return found
 
@@ -152,16 +154,16 @@ def is_sound(entry: Entry) -> bool:
     return bool(ended and here and not receipt.moved and receipt.tree and receipt.evidence and not weak)
 
 
-def of_this_content(seen: Snapshot, entry: Entry) -> Held:
-    """A run of the content itself: all of its results hold."""
+def of_this_content(seen: Snapshot, entry: Entry) -> OtherRun:
+    """A run of the content itself: all of its results are valid."""
     names = (one.subject.removeprefix("test:") for one in entry.receipt.evidence if one.kind == "TestResult")
-    return Held(entry, entry, dict.fromkeys(names, Verdict(HOLDS)), Difference(), seen.executed(entry))
+    return OtherRun(entry, entry, dict.fromkeys(names, Verdict(VALID)), Difference(), seen.executed(entry))
 
 
-def _held(
+def _judged_run(
     ws: Workspace, repo: Repository, seen: Snapshot, entry: Entry, tree: str, other: str | None,
     known: dict[str, Difference],
-) -> Held:  # fmt: skip
+) -> OtherRun:  # fmt: skip
     """One run against the content."""
     receipt = entry.receipt
     results = {one.subject.removeprefix("test:"): one for one in receipt.evidence if one.kind == "TestResult"}
@@ -175,27 +177,27 @@ def _held(
     except GitFailed as problem:
         why = f"its content can't be compared ({problem})"
     if why:
-        return Held(entry, entry, dict.fromkeys(results, Verdict(NOT_ASSESSED, why)), Difference())
+        return OtherRun(entry, entry, dict.fromkeys(results, Verdict(NOT_ASSESSED, why)), Difference())
     executed = seen.executed(entry)
     facts = receipt.environment.get("executed")
     opened = isinstance(facts, Mapping) and "files" in facts
     verdicts = judge_results(RunFacts(executed, opened), known[key], results)
-    held = [one for name, one in results.items() if verdicts[name].state == HOLDS]
+    valid = [one for name, one in results.items() if verdicts[name].state == VALID]
     part = any(path.endswith(".py") for path in known[key].changes)
-    derived = _derived(receipt, held, tree, part)
-    return Held(replace(entry, receipt=derived), entry, verdicts, known[key], executed)
+    derived = _derived(receipt, valid, tree, part)
+    return OtherRun(replace(entry, receipt=derived), entry, verdicts, known[key], executed)
 
 
-def _derived(receipt: Receipt, held: Sequence[Evidence], tree: str, part: bool) -> Receipt:
+def _derived(receipt: Receipt, valid: Sequence[Evidence], tree: str, part: bool) -> Receipt:
     """The receipt of a run with these results alone, as if it had run on this content."""
     counts: dict[str, int] = {}
-    for one in held:
+    for one in valid:
         counts[one.outcome] = counts.get(one.outcome, 0) + 1
-    failed = any(one.outcome in REFUTES for one in held)
+    failed = any(one.outcome in REFUTES for one in valid)
     result = {**receipt.result, "verdict": "failed" if failed else "passed", "counts": counts}
-    selection = {**receipt.selection, PART: len(held)} if part else receipt.selection
+    selection = {**receipt.selection, PART: len(valid)} if part else receipt.selection
     return replace(
-        receipt, evidence=tuple(held), result=result, selection=selection, tree=tree, tree_all=tree, tree_end=tree
+        receipt, evidence=tuple(valid), result=result, selection=selection, tree=tree, tree_all=tree, tree_end=tree
     )
 
 
@@ -213,9 +215,9 @@ def _ids(name: str) -> tuple[str, str]:
 
 
 def unsettled(
-    parts: Iterable[Held], runs: Iterable[Entry], reported: Iterable[str], wholly_run: Iterable[str]
+    parts: Iterable[OtherRun], runs: Iterable[Entry], reported: Iterable[str], wholly_run: Iterable[str]
 ) -> dict[str, Verdict]:
-    """Node ID → why, of the results that hold no more, that no other run reported and whose tests are still there.
+    """Node ID → why, of the results that are not valid, that no other run reported and whose tests are still there.
 
     `reported`: what the runs report together. `wholly_run`: files that were run as a whole on this content.
     """
@@ -237,7 +239,7 @@ def unsettled(
 def _covers(receipt: Receipt) -> bool:
     """Whether a run reports all parameters of each function that it reports."""
     limits = selection_limits(receipt.selection).keys() - {"left_out", PART}
-    # what `--kl-impacted` deselects are tests whose last result holds
+    # what `--kl-impacted` deselects are tests whose last result is valid
     if receipt.selection.get("impacted"):
         limits -= {"deselected"}
     return not limits and "[" not in "".join(map(str, receipt.selection.get("args") or ()))

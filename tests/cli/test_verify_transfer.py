@@ -1,0 +1,121 @@
+"""`kl verify` after changes that no test executes or reads: in real repositories, with recorded runs of pytest."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kl_hooks.evidence.ingestion import sync_evidence
+from tests.evidence.making import leave_run
+from tests.support import Checkout, checkout
+
+RESULTS = [("test_x.py::test_a", "passed", 5), ("test_x.py::test_b", "passed", 5)]
+FILES = {
+    "test_x.py": "def test_a(): pass\ndef test_b(): pass\n", "src/a.py": "", "CHANGES.rst": "none\n",
+    "data.json": "{}", "pyproject.toml": "[tool.pytest.ini_options]\naddopts = ''\n", "docs/guide.txt": "text\n",
+}  # fmt: skip
+
+
+def proven(tmp_path: Path, results: Any = RESULTS, **files: str) -> Checkout:
+    """A repository with a recorded run of its content."""
+    made = checkout(tmp_path / "repo", {**FILES, **{name.replace("__", "."): text for name, text in files.items()}})
+    leave_run(made.workspace(), results)
+    sync_evidence(made.workspace())
+    return made
+
+
+def verdict(repo: Checkout, *args: str) -> Any:
+    return json.loads(repo.kl("verify", "--format", "json", *args).stdout)
+
+
+def test_documentation_that_no_test_reads_changes_nothing(tmp_path: Path, home: Path) -> None:
+    repo = proven(tmp_path)
+    run = verdict(repo)["run"]
+    repo.write("CHANGES.rst", "more\n")
+    repo.write("docs/new.md", "more\n")
+    repo.write(".kl/note.txt", "more\n")
+    done = repo.kl("verify")
+    words = f"proven (inferred; transferred from run {run[:8]}: all 2 tests executed nothing that changed)"
+    assert (done.returncode, words in done.stdout) == (0, True), done.stdout
+    repo.commit()
+    found = verdict(repo)
+    assert (found["schema"], found["proven"], found["transferred"]) == (
+        "kl.verify/2", True, [{"run": run, "valid": 2, "total": 2}],
+    )  # fmt: skip
+    assert verdict(repo, "--at", "HEAD")["proven"]
+    # the index, with other files on disk
+    repo.write("src/a.py", "X = 1\n")
+    assert (verdict(repo)["proven"], verdict(repo, "--staged")["proven"]) == (False, True)
+    repo.git("add", "-A")
+    assert not verdict(repo, "--staged")["proven"]
+    # a dirty working tree was never written to git: its receipt names what differs from HEAD
+    leave_run(repo.workspace(), RESULTS)
+    repo.write("CHANGES.rst", "again\n")
+    repo.commit()
+    assert verdict(repo)["proven"]
+    repo.git("commit", "-q", "--amend", "--allow-empty", "-m", "other words")
+    assert verdict(repo)["proven"]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "reason"),
+    [
+        ("data.json", "{1}", "data.json changed, and which files the tests opened was not recorded"),
+        ("src/a.py", "X = 1\n", "src/a.py changed, and no executed symbols were recorded"),
+        ("pyproject.toml", "[tool.pytest.ini_options]\naddopts = '-q'\n", "configuration in pyproject.toml changed"),
+        ("requirements.txt", "x\n", "requirements.txt changed: other packages may be installed"),
+    ],
+)
+def test_what_can_not_be_compared_is_not_transferred(
+    name: str, text: str, reason: str, tmp_path: Path, home: Path
+) -> None:
+    repo = proven(tmp_path)
+    repo.write(name, text)
+    repo.commit()
+    found = verdict(repo)
+    assert (found["proven"], [reason in one for one in found["not_compared"]]) == (False, [True]), found
+
+
+@pytest.mark.parametrize(
+    ("files", "reason"),
+    [
+        ({"test_x__py": "def test_a(): open('CHANGES.rst')\ndef test_b(): pass\n"}, "test_x.py names 'CHANGES.rst'"),
+        ({"test_x__py": "def test_a(): '*.rst'\ndef test_b(): pass\n"}, "test_x.py names '.rst'"),
+        ({"pytest__ini": "[pytest]\naddopts = --doctest-glob=*.rst\n"}, "pytest.ini makes tests of documentation"),
+    ],
+)
+def test_documentation_that_a_test_may_read_is_no_documentation(
+    files: dict[str, str], reason: str, tmp_path: Path, home: Path
+) -> None:
+    repo = proven(tmp_path, **files)
+    repo.write("CHANGES.rst", "more\n")
+    found = verdict(repo)
+    assert (found["proven"], reason in str(found["not_compared"])) == (False, True), found
+
+
+def test_a_failure_that_holds_counts_until_the_test_passes(tmp_path: Path, home: Path) -> None:
+    repo = proven(tmp_path)
+    leave_run(repo.workspace(), [RESULTS[0], ("test_x.py::test_b", "failed", 5)])
+    assert not verdict(repo)["proven"]
+    repo.write("CHANGES.rst", "more\n")
+    done = repo.kl("verify")
+    assert (done.returncode, "test_x.py::test_b failed in run" in done.stdout) == (1, True)
+    leave_run(repo.workspace(), [RESULTS[1]], selection={"keyword": "b"})
+    assert verdict(repo)["proven"]
+
+
+def test_what_is_only_advised_blocks_nothing(tmp_path: Path, home: Path) -> None:
+    repo = checkout(tmp_path / "repo", FILES)
+    assert [repo.kl("verify", *args).returncode for args in ((), ("--advise",))] == [1, 0]
+    repo.write(".kl/config.yaml", "verify: {mode: advise}\n")
+    assert "advice only" in repo.kl("verify").stdout
+    repo.write(".kl/config.yaml", "verify: {mode: block}\n")
+    assert [repo.kl("verify", *args).returncode for args in ((), ("--advise",))] == [1, 1]
+    github = repo.kl("verify", "--format", "github").stdout
+    assert github.startswith("::error title=kl verify::tree ")
+    assert json.loads(repo.kl("verify", "--format", "sarif").stdout)["runs"][0]["results"][0]["ruleId"]
+    repo.write(".kl/config.yaml", "verify: {mode: loud}\n")
+    assert repo.kl("verify").returncode == 2
