@@ -275,8 +275,8 @@ def proof(
     `trees`: the ids that the content has, where a run with untracked files must not count for it alone.
     `holds`: whether a path from the repository's root is in this content; where that is unknown, it is.
     `expected`: the tests that the content has; without it a run counts for what it reported. `earlier_runs`:
-    the complete runs of other contents before one, in the same environment, newest first. `elsewhere`: the entries among
-    them that are of other contents, by ID.
+    the complete runs of other contents before one, in the same environment, newest first. `elsewhere`: the entries
+    among them that are of other contents, by ID.
     """
     elsewhere = elsewhere or {}
     runs = [e for e in entries if e.receipt.source in ("pytest", "junit")]
