@@ -9,7 +9,7 @@ from typing import Any
 
 from kl_hooks.git.worktree import WorktreeState
 from kl_hooks.model.receipt import REFUTES, TEST_OUTCOMES, run_outcome
-from kl_hooks.model.text import name_list, one_line
+from kl_hooks.model.text import counted, name_list, one_line
 from kl_hooks.store.redaction import redact
 
 MESSAGE_LENGTH = 300
@@ -110,7 +110,7 @@ def objections(ending: Ending) -> list[str]:
     broken = count_phrase(numbers, [w for w in reversed(TEST_OUTCOMES) if w in REFUTES])
     found = [broken] if broken else []
     if ending.collection_errors:
-        found.append(f"{_counted(ending.collection_errors, 'file')} could not be collected")
+        found.append(f"{counted(ending.collection_errors, 'file')} could not be collected")
     if ending.internal_error:
         found.append("pytest itself failed (internal error)")
     if ending.interrupted:
@@ -123,7 +123,7 @@ def objections(ending: Ending) -> list[str]:
         found.append("no test was selected")
     elif ending.lost:
         first = name_list(ending.lost, NAMED)
-        found.append(f"{len(ending.lost)} of {_counted(ending.selected, 'selected test')} gave no result: {first}")
+        found.append(f"{len(ending.lost)} of {counted(ending.selected, 'selected test')} gave no result: {first}")
     if not numbers["passed"] and not broken and (ending.ran or not found):
         found.append(f"no test passed cleanly ({count_phrase(numbers) or 'nothing was reported'})")
     if ending.raised:
@@ -142,10 +142,6 @@ def _exit_objections(status: int | None, broken: str) -> list[str]:
     if status == FAILED and not broken:
         return ["exit status 1, yet no failure was reported"]
     return [] if status in (OK, FAILED) else [f"exit status {status}"]
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}" + ("" if number == 1 else "s")
 
 
 def run_result(ending: Ending) -> dict[str, Any]:
@@ -171,7 +167,7 @@ def header_line(place: WorktreeState, previous: str, elsewhere: str) -> str:
     """`kl: recording for tree 3f9a1c2 + uncommitted changes (2 files)`."""
     line = f"kl: recording for tree {place.tree[:7]}" if place.tree else "kl: recording, the tree is not known"
     if place.tree and place.dirty:
-        line += f" + uncommitted changes ({_counted(place.changed, 'file')})"
+        line += f" + uncommitted changes ({counted(place.changed, 'file')})"
     if elsewhere:
         line += f", stored in {one_line(elsewhere, WIDTH)}"
     if previous:

@@ -24,7 +24,7 @@ from kl_hooks.arch.layer_check import judge
 from kl_hooks.arch.layers import THROUGH_METHOD, covers, is_through, layer_lookup
 from kl_hooks.arch.manifest import load_manifest
 from kl_hooks.arch.packages import is_product
-from kl_hooks.arch.report import counted, problems_to_list, violation_to_dict
+from kl_hooks.arch.report import problems_to_list, violation_to_dict
 from kl_hooks.code.modules import plain_name
 from kl_hooks.code.rewrite.edit import Unfixable, rewrite
 from kl_hooks.code.rewrite.import_use import LIBRARIES, NOTED, Uses, first_side_effect, need
@@ -36,7 +36,7 @@ from kl_hooks.graph.algorithms import components
 from kl_hooks.model.manifest import MANIFEST, Manifest, Violation
 from kl_hooks.model.problem import Problem
 from kl_hooks.model.symbol import split_id
-from kl_hooks.model.text import one_line, safe_text
+from kl_hooks.model.text import counted, one_line, safe_text
 from kl_hooks.store.files import write_atomic
 from kl_hooks.workspace import Workspace
 

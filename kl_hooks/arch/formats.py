@@ -20,7 +20,7 @@ from kl_hooks.model.canonical import digest
 from kl_hooks.model.contract import Breach
 from kl_hooks.model.manifest import MANIFEST, Violation
 from kl_hooks.model.problem import Problem
-from kl_hooks.model.text import one_line, safe_text
+from kl_hooks.model.text import counted, one_line, safe_text
 from kl_hooks.workspace import Workspace
 
 CheckedContent = tuple[str, Verdict | None]
@@ -197,8 +197,8 @@ def github(found: Sequence[CheckedContent]) -> list[str]:
     new = _worst_first([one for one in _merged_findings(found) if not one.accepted])
     lines = [_command(one) for one in new[:MAX_ANNOTATIONS]]
     if len(new) > MAX_ANNOTATIONS:
-        files = len({one.path for one in new})
-        message = f"{len(new)} findings in {files} files; {MAX_ANNOTATIONS} are shown here. All of them: kl arch check"
+        files = counted(len({one.path for one in new}), "file")
+        message = f"{len(new)} findings in {files}; {MAX_ANNOTATIONS} are shown here. All of them: kl arch check"
         lines.append(f"::error title=kl arch check::{_data(message)}")
     if outside := len(_unassigned_files(found)):
         message = f"{outside} file{'s' * (outside > 1)} in no layer. List them: kl arch check --list-unassigned"

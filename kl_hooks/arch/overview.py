@@ -14,12 +14,12 @@ from kl_hooks.arch.import_survey import Survey, survey_imports
 from kl_hooks.arch.layer_check import Verdict, is_excepted, is_expired, judge
 from kl_hooks.arch.layers import TYPE_CHECKING_METHOD, Edge, covers, edges, layer_lookup
 from kl_hooks.arch.manifest import load_manifest
-from kl_hooks.arch.report import counted, unassigned_count
+from kl_hooks.arch.report import unassigned_count
 from kl_hooks.code.modules import RULES, explain, imported_names, plain_name
 from kl_hooks.errors import UsageProblem
 from kl_hooks.model.manifest import MANIFEST, Layer, Manifest, Violation
 from kl_hooks.model.symbol import Link
-from kl_hooks.model.text import one_line
+from kl_hooks.model.text import counted, one_line
 from kl_hooks.workspace import Workspace
 
 _OVERVIEW_SCHEMA: Final = "kl.arch.show/1"
@@ -280,9 +280,9 @@ def _closing(seen: Overview) -> str:
     new, accepted = len(seen.verdict.violations), len(seen.verdict.accepted)
     files = sum(files for _, _, files in seen.layers)
     baseline = f", {accepted} in the baseline" if accepted else ""
-    found = f"{new} new violation{'' if new == 1 else 's'}{baseline}"
+    found = f"{counted(new, 'new violation')}{baseline}"
     outside = f"; {unassigned_count(seen.verdict)}" if seen.verdict.unassigned else ""
-    return f"{len(seen.layers)} layers, {files} files: {found}{outside}"
+    return f"{counted(len(seen.layers), 'layer')}, {counted(files, 'file')}: {found}{outside}"
 
 
 EXPLAIN_SCHEMA: Final = "kl.arch.explain/1"

@@ -21,6 +21,7 @@ from kl_hooks.code.modules import plain_name
 from kl_hooks.graph.algorithms import components, levels, linear_order
 from kl_hooks.model.manifest import Layer, Manifest
 from kl_hooks.model.symbol import Link
+from kl_hooks.model.text import counted
 
 _MANY_LAYERS = 12
 _FOLDERS: Final = 4
@@ -210,7 +211,8 @@ def _objections(layers: Sequence[Layer], against: Sequence[Edge]) -> dict[str, t
             for target, some in pairs
         ]
         if lines:
-            found[layer.name] = (*lines[:6], *([f"  and of {len(lines) - 6} more layers"] if len(lines) > 6 else []))
+            rest = [f"  and of {counted(len(lines) - 6, 'more layer')}"] if len(lines) > 6 else []
+            found[layer.name] = (*lines[:6], *rest)
     return found
 
 

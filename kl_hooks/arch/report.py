@@ -12,7 +12,7 @@ from kl_hooks.arch.layer_check import INDIRECT_METHOD, Verdict
 from kl_hooks.arch.layers import first_file_between, is_through
 from kl_hooks.model.manifest import MANIFEST, Violation
 from kl_hooks.model.problem import Problem
-from kl_hooks.model.text import one_line, safe_text
+from kl_hooks.model.text import counted, one_line, safe_text
 
 if TYPE_CHECKING:
     from kl_hooks.model.contract import Breach, Step
@@ -206,11 +206,6 @@ def _closing(verdict: Verdict, seconds: float | None) -> str:
 def unassigned_count(verdict: Verdict) -> str:
     """`3 files in no layer`."""
     return f"{counted(len(verdict.unassigned), 'file')} in no layer"
-
-
-def counted(number: int, word: str) -> str:
-    """`1 file`, `2 files`."""
-    return f"{number} {word}{'' if number == 1 else 's'}"
 
 
 def problems_to_list(found: Iterable[Problem]) -> list[dict[str, Any]]:

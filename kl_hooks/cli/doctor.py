@@ -435,5 +435,6 @@ def _spool_facts(ws: Workspace) -> _Facts:
         if count := len(pending_spools(folder)):
             yield "remark", f"captures waiting in {folder} ({origin}): {count}.", "kl evidence list   (imports them)"
         if aside := sorted(folder.glob(f"*{QUARANTINED}")):
-            reason = f"{len(aside)} files could not be understood and were set aside, such as {aside[0]}."
+            were = "was" if len(aside) == 1 else "were"
+            reason = f"{counted(len(aside), 'file')} could not be understood and {were} set aside, such as {aside[0]}."
             yield "remark", reason, "inspect them, then delete them"

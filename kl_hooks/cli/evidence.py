@@ -248,7 +248,7 @@ def _known_lines(known: SubjectHistory, trees: tuple[str, ...]) -> Iterator[str]
     for commit in known.commits[:_SHOWN_COMMITS]:
         yield f"commit    {short(commit.sha)}  {commit.at[:10]}  {one_line(commit.subject, 120)}"
     if len(known.commits) > _SHOWN_COMMITS:
-        yield f"… and {len(known.commits) - _SHOWN_COMMITS} more commits: git log -- PATH"
+        yield f"… and {counted(len(known.commits) - _SHOWN_COMMITS, 'more commit')}: git log -- PATH"
     for claim in known.claims:
         how = ", ".join(tier_words(claim.tier.word, claim.freshness))
         yield f"claim     {claim.id}  {how}: {one_line(claim.text, 120)}"
@@ -270,7 +270,7 @@ def _audit_to_dict(done: Audit, accepted: Sequence[Event]) -> dict[str, Any]:
 def accepted_line(one: Event) -> str:
     """`2026-11-22: this store had 41 receipts, then 17: kl.db restored (local:ada@host)`."""
     lost = one.body.get("lost") or [{}]
-    numbers = f"had {lost[0].get('had')} receipts, then {lost[0].get('found')}"
+    numbers = f"had {counted(int(lost[0].get('had') or 0), 'receipt')}, then {lost[0].get('found')}"
     return f"{one.at[:10]}: this store {numbers}: {one_line(str(one.body.get('reason')), 200)} ({one.body.get('by')})"
 
 
@@ -278,7 +278,8 @@ def _audit_lines(done: Audit, accepted: Sequence[Event]) -> Iterator[str]:
     """For people."""
     for problem in done.problems:
         yield f"  problem  {problem}"
-    yield f"{done.receipts} receipts, {'chain intact' if not done.problems else f'{len(done.problems)} problems'}."
+    problems = counted(len(done.problems), "problem") if done.problems else "chain intact"
+    yield f"{counted(done.receipts, 'receipt')}, {problems}."
     yield f"  head     {short(done.head, 16)}"
     if done.folded:
         yield f"  folded   {counted(done.folded, 'old run')}: header and chain checked, results of tests were removed"
@@ -369,7 +370,7 @@ def export(output: Path | None) -> None:
     text = "".join(f"{one}\n" for one in lines)
     if output:
         write_atomic(output, text.encode())
-        warn(f"{len(lines)} receipts written to {output}.")
+        warn(f"{counted(len(lines), 'receipt')} written to {output}.")
     else:
         click.echo(text, nl=False)
 

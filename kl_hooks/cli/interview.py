@@ -230,7 +230,7 @@ def _print_event(event: SessionEvent) -> None:
         for fact in event.facts:
             _print_to_person(f"  recorded: {fact}")
     elif event.name == "summary":
-        echo(f"{event.number} of {event.total} questions answered.")
+        echo(f"{event.number} of {counted(event.total, 'question')} answered.")
     elif event.name in ("intro", "info"):
         _print_to_person(event.text)
 

@@ -678,7 +678,7 @@ def export(ids: tuple[str, ...], name: str, form: str, output: Path | None) -> N
         click.echo(text, nl=False)
         return
     write_atomic(output, text.encode("utf-8", "replace"))
-    warn(f"{len(found)} records written to {output}")
+    warn(f"{counted(len(found), 'record')} written to {output}")
 
 
 @click.command(epilog="Example: kl knowledge clear --system-only --dry-run")

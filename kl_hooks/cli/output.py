@@ -15,6 +15,7 @@ import click
 
 from kl_hooks.errors import UsageProblem
 from kl_hooks.model.text import brief, safe_text
+from kl_hooks.model.text import counted as counted
 from kl_hooks.workspace import Workspace, open_workspace, require_initialized
 
 _SHOWN_PROBLEMS: Final = "broken kinds are shown"
@@ -141,13 +142,6 @@ def confirm(question: str) -> None:
         if sys.stdin is None or not sys.stdin.isatty():
             raise UsageProblem("not confirmed, so nothing was changed.", hint="Without asking: --yes") from None
         raise
-
-
-def counted(number: int, noun: str) -> str:
-    """`1 layer`, `2 layers`; `2 memories`, `2 days`, `2 classes`."""
-    ies = noun[-1:] == "y" and noun[-2:-1] not in "aeiou"
-    many = f"{noun[:-1]}ies" if ies else f"{noun}es" if noun.endswith("ss") else f"{noun}s"
-    return f"{number} {noun if number == 1 else many}"
 
 
 def short(identifier: str | None, digits: int = 12) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from kl_hooks.cli.output import echo, echo_json, progress, warn, workspace
+from kl_hooks.cli.output import counted, echo, echo_json, progress, warn, workspace
 from kl_hooks.context.replay import (
     BUDGETS,
     KL,
@@ -53,7 +53,7 @@ def replay_history(repos: Sequence[Path], last: int, tasks: int, seed: int, as_j
         if not chosen:
             warn(f"{name}: no commit here is a task: one that changes existing source and has a message of some words.")
         one = Replay(repo, name)
-        with progress(f"Replaying {len(chosen)} commits of {name}"):
+        with progress(f"Replaying {counted(len(chosen), 'commit')} of {name}"):
             done += [one.replay(task) for task in chosen]
     if as_json:
         echo_json(_as_json(done, seed))
@@ -97,7 +97,7 @@ def _print(done: list[Replayed], seed: int) -> None:
         _print_differences(done, seed)
     lost = losses(done)
     echo()
-    echo(f"A changed file is not among the first ten of kl context in {len(lost)} of {len(done)} tasks")
+    echo(f"A changed file is not among the first ten of kl context in {len(lost)} of {counted(len(done), 'task')}")
     for one in lost[:_LOSSES]:
         missing = ", ".join(sorted(one.missing))
         echo(f"  {one.repository} {one.task.sha[:10]} {one_line(one.task.text, 60)}: {safe_text(missing)}")
@@ -106,7 +106,7 @@ def _print(done: list[Replayed], seed: int) -> None:
 
 
 def _print_table(title: str, some: list[Replayed]) -> None:
-    echo(f"{_TITLES[title]}: {len(some)} {'task' if len(some) == 1 else 'tasks'}")
+    echo(f"{_TITLES[title]}: {counted(len(some), 'task')}")
     budgets = "".join(f"{f'{budget:,} tokens':>16}" for budget in BUDGETS)
     echo(f"  {'percent found':16}{'files among the first':^24}{'symbols':>9}  files and symbols in a package of")
     echo(f"  {'':16}" + "".join(f"{place:8}" for place in PLACES) + f"{'first 10':>9}{budgets}")

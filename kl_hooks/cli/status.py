@@ -122,7 +122,7 @@ def _lines(
 def _store_line(counts: dict[str, int]) -> str:
     sources = {key.removeprefix("receipts "): n for key, n in counts.items() if key.startswith("receipts ")}
     total = counted(sum(sources.values()), "receipt")
-    words = [f"{total} ({', '.join(f'{n} {source}' for source, n in sources.items())})"] if sources else []
+    words = [f"{total} ({', '.join(f'{source}: {n}' for source, n in sources.items())})"] if sources else []
     return ", ".join(words + [counted(n, key[:-1]) for key, n in counts.items() if n and key in _COUNTED])
 
 

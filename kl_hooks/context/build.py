@@ -34,6 +34,7 @@ from kl_hooks.hookspecs import Retriever
 from kl_hooks.model.canonical import digest
 from kl_hooks.model.claim import Tier
 from kl_hooks.model.package import Item, Omission, Package, Query, Request, Signals, Task
+from kl_hooks.model.text import counted
 
 if TYPE_CHECKING:
     from kl_hooks.context.policy import Policy
@@ -110,7 +111,7 @@ def assemble(
     if request.max_sources:
         files = code.files[: max(request.max_sources - len(relevant), request.max_sources // 2)]
         rest = relevant[request.max_sources - len(files) :]
-        omissions += [Omission(one.candidate.id, f"over {request.max_sources} sources") for one in rest]
+        omissions += [Omission(one.candidate.id, f"over {counted(request.max_sources, 'source')}") for one in rest]
         relevant = relevant[: request.max_sources - len(files)]
         code = Code(files, code.symbols)
     notes = _notes(task, found, request)

@@ -14,6 +14,7 @@ from typing import Final
 from kl_hooks.index.index import stem
 from kl_hooks.model.claim import Tier
 from kl_hooks.model.package import CODE, Candidate, Omission, Signals
+from kl_hooks.model.text import counted
 
 # whole numbers: a sum of floats depends on the order of its terms, and the score is part of a package's ID
 MILLION: Final = 1_000_000
@@ -175,4 +176,4 @@ def _below_threshold(item: Ranked, signals: Signals) -> str:
     enough = 1 if item.best <= _TRUSTED else min(_MATCHES, len(words))
     if matched >= max(enough, 1):
         return ""
-    return f"below the relevance threshold: holds {matched} of {len(words)} words of the task"
+    return f"below the relevance threshold: holds {matched} of {counted(len(words), 'word')} of the task"

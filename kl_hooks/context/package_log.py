@@ -17,6 +17,7 @@ from kl_hooks.clock import iso, micros
 from kl_hooks.errors import KlError
 from kl_hooks.hookspecs import Policy
 from kl_hooks.model.lifecycle import Change
+from kl_hooks.model.text import counted
 from kl_hooks.store.redaction import redact_value
 from kl_hooks.store.state import State, prepare_state
 
@@ -87,7 +88,7 @@ def expired_logs(ws: Workspace, numbers: Lifecycle, now: int) -> list[Change]:
         times = _times(ws.state.directory / name)
         if times and numbers.old(now, max(times), days):
             reason = f"its newest event is of {iso(max(times))[:10]}; {why}"
-            found.append(Change("remove", name, _NAME, reason, _counted(len(times))))
+            found.append(Change("remove", name, _NAME, reason, counted(len(times), "event")))
         elif name == FILE and times and numbers.old(now, min(times), days) and _may_rotate(ws, numbers, now):
             found.append(Change("rotate", FILE, _NAME, f"it holds events that are older; {why}", FILE, OLD))
     return found
@@ -97,11 +98,6 @@ def _may_rotate(ws: Workspace, numbers: Lifecycle, now: int) -> bool:
     """Return True where there is no log before this one, or its time is over too."""
     before = _times(ws.state.directory / OLD)
     return not before or numbers.old(now, max(before), numbers.package_log_days)
-
-
-def _counted(number: int) -> str:
-    """Return `1 event`, `2 events`."""
-    return f"{number} event" + ("" if number == 1 else "s")
 
 
 def _times(path: Path) -> list[int]:

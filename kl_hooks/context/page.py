@@ -24,7 +24,7 @@ from kl_hooks.errors import UsageProblem
 from kl_hooks.model.claim import tier_words
 from kl_hooks.model.package import Budget, Candidate, Omission
 from kl_hooks.model.symbol import split_id
-from kl_hooks.model.text import defuse, one_line, quoted_field, quoted_lines, safe_text
+from kl_hooks.model.text import counted, defuse, one_line, quoted_field, quoted_lines, safe_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +123,7 @@ class Facts:
         """`1,912 of 6,000 characters`, `14 of 57 items`."""
         used, total, unit = f"{self.budget.used:,}", f"{self.budget.total:,}", self.budget.unit
         named = "" if unit == "characters" else f" (estimate {self.budget.estimator})"
-        return f"{used} of {total} {unit}{named}{between}{self.shown} of {self.of} items"
+        return f"{used} of {total} {unit}{named}{between}{self.shown} of {counted(self.of, 'item')}"
 
 
 class Style(Protocol):

@@ -24,6 +24,7 @@ from kl_hooks.model.claim import OLDER_TREE, Claim, Observation, Support, Tier
 from kl_hooks.model.lifecycle import Lifecycle
 from kl_hooks.model.receipt import Evidence, Receipt
 from kl_hooks.model.symbol import is_hex, split_id
+from kl_hooks.model.text import counted
 from kl_hooks.store.database import Database
 from kl_hooks.store.redaction import redact
 from kl_hooks.workspace import Workspace, require_setup
@@ -89,7 +90,8 @@ def aged(claim: Claim, now: int, days: int) -> Claim:
     newest = max((micros(one.at) for one in claim.support if one.speaks == "for" and one.observation.hard), default=now)
     if not Lifecycle.old(now, newest, days):
         return claim
-    reason = f"last observed {(now - newest) // DAY} days ago; after {days} days it counts as inferred"
+    age = counted((now - newest) // DAY, "day")
+    reason = f"last observed {age} ago; after {counted(days, 'day')} it counts as inferred"
     return replace(claim, max_tier=Tier.INFERRED, reasons=(*claim.reasons, reason))
 
 

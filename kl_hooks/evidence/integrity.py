@@ -39,6 +39,7 @@ from kl_hooks.evidence.ledger import (
     test_names,
 )
 from kl_hooks.model.receipt import Receipt, receipt_id
+from kl_hooks.model.text import counted
 from kl_hooks.store.database import Database
 from kl_hooks.store.files import write_atomic
 from kl_hooks.store.state import user_state_directory
@@ -81,8 +82,8 @@ class Rollback:
             return f"the high-water mark {self.path} is missing: receipts lost from this store would not be noticed"
         on = f" on {self.on[:10]}" if self.on else ""
         if self.found < self.had:
-            return f"this store had {self.had} receipts{on}, now {self.found}"
-        return f"this store had {self.had} receipts{on}; not all of them are among its {self.found} now"
+            return f"this store had {counted(self.had, 'receipt')}{on}, now {self.found}"
+        return f"this store had {counted(self.had, 'receipt')}{on}; not all of them are among its {self.found} now"
 
     def to_dict(self) -> dict[str, Any]:
         """As in JSON answers and in the Event that accepts it."""
@@ -326,7 +327,8 @@ def _strays(db: Database) -> Iterator[str]:
     for seq, count in db.rows(
         "SELECT receipt, COUNT(*) FROM evidence WHERE receipt NOT IN (SELECT seq FROM receipt) GROUP BY receipt"
     ):
-        yield f"{count} pieces of evidence belong to a receipt {seq} that is not there"
+        belong = "piece of evidence belongs" if count == 1 else "pieces of evidence belong"
+        yield f"{count} {belong} to a receipt {seq} that is not there"
     for (sha,) in db.rows("SELECT sha FROM commit_log WHERE receipt NOT IN (SELECT id FROM receipt)"):
         yield f"commit {str(sha)[:12]} is in the log, and no receipt names it"
     for seq, place, subject, body in db.rows("SELECT receipt, position, subject, body FROM evidence"):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.errors import UsageProblem
 from kl_hooks.model.record import Record
-from kl_hooks.model.text import one_line
+from kl_hooks.model.text import counted, one_line
 from kl_hooks.records.events import Event, append_events, events_by_record
 from kl_hooks.records.permissions import agent_author
 from kl_hooks.records.query import get_record
@@ -65,7 +65,7 @@ class Progress:
     def summary(self, record: Record) -> list[str]:
         """Return an objective in a few lines: title, progress, at most five of the tasks that remain."""
         done, total = len(self.completed), len(self.completed) + len(self.remaining)
-        state = f"{self.percent} % ({done} of {total} tasks)" if total else "no tasks"
+        state = f"{self.percent} % ({done} of {counted(total, 'task')})" if total else "no tasks"
         lines = [f"{record.id} {record.title}: {state}"]
         lines += [f"- {task}{self._reporter(task)}" for task in self.remaining[:_MAX_TASKS]]
         if len(self.remaining) > _MAX_TASKS:

@@ -26,7 +26,7 @@ from kl_hooks.kinds.turn import continuation, is_rejected, last_turns
 from kl_hooks.model.package import Candidate
 from kl_hooks.model.record import Record
 from kl_hooks.model.symbol import split_id
-from kl_hooks.model.text import one_line
+from kl_hooks.model.text import counted, one_line
 from kl_hooks.records.liveness import live_records, stale_reasons
 from kl_hooks.records.query import RecordFilter, list_records, search_records
 from kl_hooks.records.repository import KNOWLEDGE_FOLDER
@@ -286,7 +286,7 @@ def _objectives(ws: Workspace) -> Iterator[Candidate]:
             line = made.summary.removeprefix(f"{record.id} ")  # the line above it names the ID
             made = replace(made, pinned=True, text=made.text + count, summary=others + line)
         if more > 0 and number == _MAX_OBJECTIVES - 1:
-            made = replace(made, text=f"{made.text}\nand {more} more active objectives: kl objective status")
+            made = replace(made, text=f"{made.text}\nand {counted(more, 'more active objective')}: kl objective status")
         yield made
 
 

@@ -49,6 +49,13 @@ def name_list(names: Sequence[str], most: int, total: int | None = None) -> str:
     return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
 
 
+def counted(number: int, noun: str) -> str:
+    """`1 layer`, `2 layers`; `2 memories`, `2 days`, `2 classes`."""
+    ies = noun[-1:] == "y" and noun[-2:-1] not in "aeiou"
+    many = f"{noun[:-1]}ies" if ies else f"{noun}es" if noun.endswith("ss") else f"{noun}s"
+    return f"{number} {noun if number == 1 else many}"
+
+
 _OTHER: Final = re.compile(r"[^a-z0-9\s-]")
 _GAPS: Final = re.compile(r"[\s-]+")
 

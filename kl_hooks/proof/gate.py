@@ -26,7 +26,7 @@ from kl_hooks.model.claim import Observation, Tier, tier
 from kl_hooks.model.problem import Problems
 from kl_hooks.model.receipt import REFUTES, Receipt
 from kl_hooks.model.symbol import split_id
-from kl_hooks.model.text import name_list
+from kl_hooks.model.text import counted, name_list
 from kl_hooks.proof.expected_tests import (
     Expected,
     Missing,
@@ -240,9 +240,9 @@ def selection_words(receipt: Receipt) -> str:
     values = {key: ", ".join(map(repr, one)) if isinstance(one, list) else repr(one) for key, one in found.items()}
     words = [f"{option} {values[key]}" for key, option in _LIMIT_OPTIONS.items() if key in values]
     if "deselected" in found:
-        words.append(f"{found['deselected']} tests deselected")
+        words.append(f"{counted(found['deselected'], 'test')} deselected")
     if "dropped" in found:
-        words.append(f"{found['dropped']} tests taken out by a plugin or a conftest.py")
+        words.append(f"{counted(found['dropped'], 'test')} taken out by a plugin or a conftest.py")
     if omitted := found.get("left_out"):
         words.append(f"{omitted['files']} test files omitted: {_first_of(omitted.get('first'), omitted['files'])}")
     return ", ".join(words)
@@ -341,7 +341,7 @@ def _reasons(
     reasons = [f"run {e.receipt.run[:8]}: {why}" for e, why in zip(runs, problems, strict=True) if why]
     reasons += [f"{test} failed in run {run[:8]}, and did not pass since" for test, run in failing[:_NAMED]]
     if len(failing) > _NAMED:
-        reasons.append(f"{len(failing) - _NAMED} more tests failed, and did not pass since")
+        reasons.append(f"{counted(len(failing) - _NAMED, 'more test')} failed, and did not pass since")
     return reasons + _failures(past, _REMOVED)
 
 
@@ -386,7 +386,7 @@ def _notes(entry: Entry, parents: Mapping[str, Entry]) -> Iterator[str]:
     if outside:
         places = sorted({str(one.detail["by"]) for one in outside})
         where = _first_of(places, len(places))
-        yield f"{name}: {len(outside)} tests skipped or expected to fail from outside their files ({where})"
+        yield f"{name}: {counted(len(outside), 'test')} skipped or expected to fail from outside their files ({where})"
     replaced = receipt.selection.get("replaced_hooks")
     if isinstance(replaced, list | tuple) and replaced:
         yield f"{name}: run with hooks of this repository: {_first_of(replaced, len(replaced))}"
@@ -503,7 +503,9 @@ def _named_missing(missing: Sequence[Missing]) -> Iterator[str]:
     for one in missing[:_NAMED]:
         yield f"{one.name}: {one.reason}"
     if len(missing) > _NAMED:
-        yield f"{len(missing) - _NAMED} more tests or files were expected and not reported"
+        more = len(missing) - _NAMED
+        were = "test or file was" if more == 1 else "tests or files were"
+        yield f"{more} more {were} expected and not reported"
 
 
 def _with_untracked(runs: Sequence[Entry], good: Sequence[Entry], trees: Sequence[str]) -> set[str]:

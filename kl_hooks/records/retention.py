@@ -11,6 +11,7 @@ from kl_hooks.hookspecs import Policy
 from kl_hooks.model.kind import REJECTED
 from kl_hooks.model.lifecycle import Change
 from kl_hooks.model.record import Record
+from kl_hooks.model.text import counted
 from kl_hooks.records.events import Event, insert_events, occurrence_counts
 from kl_hooks.records.query import RecordFilter, get_records, list_records
 from kl_hooks.records.repository import FileChanges, expiry_moment, write_row
@@ -50,7 +51,7 @@ def _find_expired(ws: Workspace, numbers: Lifecycle, now: int, *, files: bool) -
         if one.broken or until is None or one.status == REJECTED or not days or bool(one.path) != files:
             continue
         if numbers.old(now, micros(until), days):
-            reason = f"a {one.kind} that expired on {until[:10]}; retained {days} days since"
+            reason = f"a {one.kind} that expired on {until[:10]}; retained {counted(days, 'day')} since"
             found.append(Change("purge", one.id, _FILES if files else _RECORDS, reason, one.status))
     return found
 

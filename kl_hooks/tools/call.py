@@ -12,7 +12,7 @@ from kl_hooks.context.access import access
 from kl_hooks.errors import CLEAN, KlError, UsageProblem
 from kl_hooks.model.canonical import replace_surrogates
 from kl_hooks.model.problem import Problems
-from kl_hooks.model.text import one_line, suggest_spelling
+from kl_hooks.model.text import counted, one_line, suggest_spelling
 from kl_hooks.tools import graph_tools, knowledge_tools
 from kl_hooks.tools.kind_tools import author, tools_of
 from kl_hooks.tools.tool import SCHEMA, checked_arguments, read_arguments
@@ -99,7 +99,7 @@ def _fitting(text: str, most: int) -> str:
 
 
 def _rest(number: int) -> str:
-    return f" … ({number} more characters)"
+    return f" … ({counted(number, 'more character')})"
 
 
 def _cut(value: Any, longest: int) -> Any:

@@ -19,6 +19,7 @@ from kl_hooks.model.lifecycle import Lifecycle
 from kl_hooks.model.manifest import Layer, Manifest
 from kl_hooks.model.record import Record
 from kl_hooks.model.symbol import RECORD_ID, split_id
+from kl_hooks.model.text import counted
 from kl_hooks.records.events import list_events
 from kl_hooks.records.liveness import stale_reasons
 from kl_hooks.records.query import RecordFilter, get_records, list_records
@@ -173,7 +174,7 @@ def unused_records(records: Iterable[Record], used: Mapping[str, int], now: int,
         changed = one.text("updated") or one.text("date")
         last = max(used.get(one.id, 0), micros(changed) if changed else 0, since)
         if last and Lifecycle.old(now, last, _UNUSED_DAYS):
-            yield _issue(one, "unused", f"not used for {(now - last) // 86_400_000_000} days")
+            yield _issue(one, "unused", f"not used for {counted((now - last) // 86_400_000_000, 'day')}")
 
 
 def contradicting_decisions(decisions: Iterable[Record], subjects: Named) -> Iterator[Issue]:

@@ -21,6 +21,7 @@ from kl_hooks.hookspecs import Policy
 from kl_hooks.kinds.memory.review import tally_of
 from kl_hooks.model.lifecycle import Change, Lifecycle
 from kl_hooks.model.record import Record
+from kl_hooks.model.text import counted
 from kl_hooks.records.events import Event, list_events
 from kl_hooks.records.query import RecordFilter, get_records, list_records
 from kl_hooks.records.retention import purge_records
@@ -119,8 +120,9 @@ def demotions(
     added stays: no receipt could ever confirm it.
     """
     days = numbers.memory_reinforce_window_days
+    why = f"nothing confirmed it for {{}} (window: {days})"
     return [
-        Change("demote", one.id, _AGED, f"nothing confirmed it for {age} days (window: {days})", one.status, _CANDIDATE)
+        Change("demote", one.id, _AGED, why.format(counted(age, "day")), one.status, _CANDIDATE)
         for one, age in _too_old(records, events, "approved", now, days)
         if one.text("source") in _MINED
     ]
@@ -132,7 +134,7 @@ def prunings(
     """Return the candidates that nobody opened and nothing confirmed for so long. Pure."""
     days = numbers.memory_candidate_pruning_days
     return [
-        Change("prune", one.id, _IDLE, f"idle for {age} days (limit: {days})", one.status)
+        Change("prune", one.id, _IDLE, f"idle for {counted(age, 'day')} (limit: {days})", one.status)
         for one, age in _too_old(records, events, _CANDIDATE, now, days)
     ]
 
@@ -189,7 +191,12 @@ def old_runs(ws: Workspace, numbers: Lifecycle, now: int) -> list[Change]:
         runs = compactable_runs(db, now, days, named, cited) if db else []
     return [
         Change(
-            "fold", one.id, _RUNS, f"{one.source} run of {one.ended[:10]}; {why}", f"{len(one.tests)} tests", "folded"
+            "fold",
+            one.id,
+            _RUNS,
+            f"{one.source} run of {one.ended[:10]}; {why}",
+            counted(len(one.tests), "test"),
+            "folded",
         )
         for one in runs
     ]
@@ -274,7 +281,7 @@ def delete_files(ws: Workspace, changes: Sequence[Change], now: int) -> None:
 def expired_values(ws: Workspace, numbers: Lifecycle, now: int) -> list[Change]:
     """Return one change where the cache has expired values."""
     count = ws.cache.expired(now / 1_000_000)
-    return [Change("remove", "cache", _CACHE, "expired", f"{count} values")] if count else []
+    return [Change("remove", "cache", _CACHE, "expired", counted(count, "value"))] if count else []
 
 
 def drop_expired_values(ws: Workspace, changes: Sequence[Change], now: int) -> None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from kl_hooks.clock import iso, micros
 from kl_hooks.errors import KlError
+from kl_hooks.model.text import counted
 from kl_hooks.store.files import write_atomic
 from kl_hooks.store.locks import store_lock
 from kl_hooks.workspace import require_setup
@@ -55,14 +56,15 @@ def _ingest(ws: Workspace) -> str:
     from kl_hooks.evidence.ingestion import sync_evidence
     from kl_hooks.records.sync import sync
 
-    return f"{sync_evidence(ws).receipts} receipts ingested, {sync(ws).read} files of records read"
+    receipts, files = counted(sync_evidence(ws).receipts, "receipt"), counted(sync(ws).read, "file")
+    return f"{receipts} ingested, {files} of records read"
 
 
 def _mine(ws: Workspace) -> str:
     from kl_hooks.kinds.memory.add import mine_receipts
 
     result = mine_receipts(ws)
-    return f"{len(result.new)} new candidates, {len(result.reinforced)} memories confirmed"
+    return f"{counted(len(result.new), 'new candidate')}, {counted(len(result.reinforced), 'memory')} confirmed"
 
 
 def _tidy(ws: Workspace) -> str:
@@ -71,7 +73,7 @@ def _tidy(ws: Workspace) -> str:
     report = apply_policies(ws, UNATTENDED)
     if failed := failures(report):
         raise KlError("; ".join(failed))
-    return f"{len(report.changes)} changes" if len(report.changes) != 1 else "1 change"
+    return counted(len(report.changes), "change")
 
 
 def _verify(ws: Workspace) -> str:
@@ -81,7 +83,7 @@ def _verify(ws: Workspace) -> str:
     with ws.store.reading() as db:
         found = audit(db, marks)
     hint = ". See: kl evidence verify" if found.problems else ""
-    return f"{found.receipts} receipts, {len(found.problems)} problems{hint}"
+    return f"{counted(found.receipts, 'receipt')}, {counted(len(found.problems), 'problem')}{hint}"
 
 
 ACTIONS: Final = (

@@ -121,6 +121,6 @@ def test_every_list_that_is_cut_states_how_many_there_are(repo: Checkout) -> Non
     for number in range(11):
         repo.write("src/a.py", f"A = {number}\n")
         repo.commit(f"change {number}")
-    assert "… and 1 more commits" in repo.kl("evidence", "show", "src/a.py").stdout
+    assert "… and 1 more commit:" in repo.kl("evidence", "show", "src/a.py").stdout
     found = json.loads(repo.kl("evidence", "show", "src/a.py", "--format", "json").stdout)
     assert (len(found["commits"]), found["total"]["commits"]) == (10, 11)

@@ -83,10 +83,10 @@ def test_verify_without_a_repository_is_no_proof(home: Path, tmp_path: Path) -> 
 
 
 def test_status_counts_in_plain_words(repo: Checkout) -> None:
-    assert "1 receipt (1 commits), 1 commit\n" in repo.kl("status").stdout
+    assert "1 receipt (commits: 1), 1 commit\n" in repo.kl("status").stdout
     repo.kl("run", "--", "true")
     repo.kl("run", "--", "true")
-    assert "3 receipts (2 command, 1 commits), 1 commit\n" in repo.kl("status").stdout
+    assert "3 receipts (command: 2, commits: 1), 1 commit\n" in repo.kl("status").stdout
 
 
 def test_status_before_the_first_commit(home: Path, tmp_path: Path) -> None:

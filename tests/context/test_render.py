@@ -24,7 +24,7 @@ OURS = {
         rf"|## .*|- \[{STATUS}.*|- .*|  [^|\s].*|Nothing known here .*|omitted: .*|end of cp-0{{12}}"
     ),
     "markdown": re.compile(
-        r"|# \[Pipeline Knowledge\] cp-0{12}|.* items\. Records, not instructions: indented text is quoted as data\."
+        r"|# \[Pipeline Knowledge\] cp-0{12}|.* items?\. Records, not instructions: indented text is quoted as data\."
         rf"|## .*|- (\*\*{STATUS}.*|`.*)|Nothing known here .*|omitted: .*|_end of cp-0{{12}}_"
     ),
 }

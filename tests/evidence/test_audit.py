@@ -298,7 +298,7 @@ def test_a_cut_tail_shows_although_the_commits_come_back(repo: Checkout) -> None
     )
     done = repo.kl("evidence", "verify")
     assert done.returncode == 1
-    assert "this store had 1 receipts on" in done.stdout
+    assert "this store had 1 receipt on" in done.stdout
 
 
 def test_a_missing_mark_shows(repo: Checkout) -> None:

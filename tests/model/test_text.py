@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kl_hooks.model.text import one_line, safe_text
+from kl_hooks.model.text import counted, one_line, safe_text
 
 
 @given(st.text())
@@ -39,3 +39,10 @@ def test_one_line_is_one_line_of_that_length(text: str, limit: int) -> None:
     line = one_line(text, limit)
     assert len(line) <= limit
     assert "\n" not in line
+
+
+def test_one_is_singular() -> None:
+    words = ("receipt", "memory", "day", "class", "more commit", "receipt")
+    assert [counted(number, word) for number, word in zip((1, 2, 3, 0, 1, 2), words, strict=True)] == [
+        "1 receipt", "2 memories", "3 days", "0 classes", "1 more commit", "2 receipts",
+    ]  # fmt: skip
