@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -74,6 +75,7 @@ def status(requirement: Requirement, tests: list[Marked]) -> str:
     return "works" if any(test.outside for test in tests) else "partly: only inner functions are tested"
 
 
+@cache
 def marked(root: Path = ROOT) -> list[Marked]:
     """Every number that a test carries, by path and line."""
     found = []

@@ -15,7 +15,7 @@ from kl_hooks.code.file_facts import modules_of
 from kl_hooks.code.scanner.python import scan_python
 
 OURS = Path(__file__).parents[2]
-MOST = 90
+MOST = 45
 """Files of one package that are compared with libcst."""
 
 
@@ -87,7 +87,9 @@ def compare(folder: Path, visitor_class: type[Visitor], names: str = "") -> int:
     return compared
 
 
-@pytest.mark.parametrize("package", [pytest.param("kl_hooks", marks=pytest.mark.slow), "click", "pluggy"])
+@pytest.mark.parametrize(
+    "package", [*(pytest.param(one, marks=pytest.mark.slow) for one in ("kl_hooks", "click")), "pluggy"]
+)
 def test_definitions_are_those_that_libcst_sees(package: str) -> None:
     assert compare(source_of(package), Definitions) > 50
 
@@ -130,7 +132,7 @@ def test_pythons_own_library_is_what_libcst_and_grimp_see(tmp_path: Path) -> Non
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SDISTS)
 def test_three_large_packages_are_what_libcst_and_grimp_see(name: str, tmp_path: Path) -> None:
-    result = locked(name, tmp_path, 40)
+    result = locked(name, tmp_path, 25)
     assert result.definitions > 200
     assert result.edges > 1000
 

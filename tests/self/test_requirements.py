@@ -15,7 +15,7 @@ KNOWN = {number: row for rows in PRINTER["requirements"]().values() for number, 
 
 
 def test_no_test_carries_a_number_that_nobody_asked_for() -> None:
-    unknown = [f"{one.path}:{one.line} {one.number}" for one in PRINTER["marked"](ROOT) if one.number not in KNOWN]
+    unknown = [f"{one.path}:{one.line} {one.number}" for one in PRINTER["marked"]() if one.number not in KNOWN]
     assert unknown == []
 
 
@@ -34,7 +34,7 @@ def test_a_remark_states_partly_or_not_yet_and_why() -> None:
 
 
 def test_the_page_gives_every_number_its_status() -> None:
-    carried = {one.number for one in PRINTER["marked"](ROOT)}
+    carried = {one.number for one in PRINTER["marked"]()}
     shown = dict(re.findall(r"^- \*\*([A-E]\d+)\*\* .* — (works|partly|not yet)", PRINTER["text"](), re.MULTILINE))
     assert set(shown) == set(KNOWN)
     assert {number for number, word in shown.items() if word == "works"} <= carried

@@ -12,6 +12,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from tests.support import run_in_process
 from tests.whole.h11 import environment, fetch
 
 pytestmark = [pytest.mark.net, pytest.mark.slow]
@@ -36,7 +37,9 @@ class Checkout:
         return done.stdout
 
     def kl(self, *argv: str, code: int = 0) -> str:
-        return self.run(sys.executable, "-m", "kl_hooks", *argv, code=code)
+        done = run_in_process(argv, self.root, self.environ)
+        assert done.returncode == code, (argv, done.returncode, done.stdout, done.stderr)
+        return done.stdout
 
     def json(self, *argv: str, code: int = 0) -> Any:
         return json.loads(self.kl(*argv, "--format", "json", code=code))
