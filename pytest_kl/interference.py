@@ -20,6 +20,7 @@ from typing import Any
 import pytest
 
 from pytest_kl.imported import Content, Observer
+from pytest_kl.tracer import TRACE, Tracer
 
 NAMED = 3
 SWITCHES = frozenset({"skip", "skipif", "xfail"})
@@ -268,9 +269,9 @@ class Tally:
 class WorkerTally(Tally):
     """The same in a worker, which reports to the controller at its end."""
 
-    def __init__(self, config: pytest.Config) -> None:
+    def __init__(self, config: pytest.Config, tracer: Tracer | None = None) -> None:
         super().__init__()
-        self._config = config
+        self._config, self._tracer = config, tracer
         packed = getattr(config, "workerinput", {}).get(CONTENT)
         self._observer = Observer(lambda: Content.unpacked(packed)) if packed else None
 
@@ -280,3 +281,6 @@ class WorkerTally(Tally):
         output["kl"] = self.plain()
         if self._observer is not None:
             output[IMPORTED] = self._observer.report()
+        if self._tracer is not None:
+            self._tracer.stop()
+            output[TRACE] = self._tracer.plain()

@@ -6,6 +6,8 @@ Imported in every project of the environment: nothing but the standard library a
 from __future__ import annotations
 
 import atexit
+import os
+import sys
 from collections.abc import Callable, Generator
 from functools import partial
 from pathlib import Path
@@ -35,17 +37,18 @@ def governed(start: Path) -> Path | None:
     return None
 
 
-def folder_to_record(config: pytest.Config) -> Path | None:
-    """The folder whose record this run belongs to; None where nothing is to be recorded.
+def folder_to_record(config: pytest.Config, option: Callable[..., Any] | None = None) -> Path | None:
+    """The folder whose record this run belongs to; None where nothing is to be recorded. `option`: see `getoption`.
 
     `--no-kl` and `--kl` come first, then the ini option `kl`, then whether there is a `.kl/` directory. `--kl-strict`
     asks for a record as `--kl` does.
     """
     # `-p no:kl` blocks the entry point's name only: loaded as `-p pytest_kl.plugin` it must not record either
-    if config.pluginmanager.is_blocked("kl") or any(config.getoption(name, None) for name in WATCHES_ONLY):
+    option = option or config.getoption
+    if config.pluginmanager.is_blocked("kl") or any(option(name, None) for name in WATCHES_ONLY):
         return None
-    asked = config.getoption("kl", None)
-    if asked is None and config.getoption("kl_strict", False):
+    asked = option("kl", None)
+    if asked is None and option("kl_strict", False):
         asked = True
     if asked is None:
         asked = config.getini("kl")
@@ -98,10 +101,38 @@ NAMES = ("kl", "pytest_kl.plugin")
 
 @pytest.hookimpl(wrapper=True)
 def pytest_load_initial_conftests(early_config: pytest.Config) -> Generator[None, Any, Any]:
-    """Registers `EndOfPytest` after every conftest: of wrappers that ask to be first, the last registered is."""
+    """Registers `EndOfPytest` after every conftest: of wrappers that ask to be first, the last registered is.
+
+    Before the first conftest: what is imported from now on is noted, where executed symbols are recorded.
+    """
+    _start_tracer(early_config, lambda name, default: getattr(early_config.known_args_namespace, name, default))
     result = yield
     early_config.pluginmanager.register(EndOfPytest(), "kl-end")
     return result
+
+
+TRACER = pytest.StashKey[Any]()
+"""The `Tracer` of this process; None where no executed symbols are recorded here."""
+
+
+def _start_tracer(config: pytest.Config, option: Callable[..., Any]) -> None:
+    """Begin to note executed symbols where tests may run in this process. Never raises."""
+    config.stash[TRACER] = None
+    mode = option("kl_symbols", None) or config.getini("kl_symbols")
+    # xdist sets the variable in its workers, which get the options of their controller
+    controls = (option("numprocesses", None) or option("tx", None)) and "PYTEST_XDIST_WORKER" not in os.environ
+    if mode == "off" or (mode != "on" and not hasattr(sys, "monitoring")) or controls or option("collectonly", False):
+        return
+    folder = folder_to_record(config, option)
+    top = next((one for one in (folder, *folder.parents) if (one / ".git").exists()), None) if folder else None
+    if top is not None:
+        from pytest_kl.tracer import Tracer
+
+        tracer = config.stash[TRACER] = Tracer(str(top))
+        try:
+            tracer.start(slow=mode == "on")
+        except Exception as problem:
+            tracer.fail(problem)
 
 
 class SecondName:
@@ -109,7 +140,7 @@ class SecondName:
 
 
 def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
-    """Adds `--kl`, `--no-kl`, `--kl-strict` and the ini option `kl`; takes both our names."""
+    """Adds our options, on the command line and in the configuration; takes both our names."""
     for name in NAMES:
         if not pluginmanager.has_plugin(name) and not pluginmanager.is_blocked(name):
             pluginmanager.register(SecondName(), name)
@@ -139,6 +170,15 @@ def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginMa
         help="Run only the tests without a valid result for this content, or that a change between two "
         "commits reaches; see: kl proof impacted.",
     )
+    group.addoption(
+        "--kl-symbols",
+        choices=("auto", "on", "off"),
+        default=None,
+        dest="kl_symbols",
+        help="Record which functions each test executes: auto (Python 3.12 and newer), on (before 3.12 too, which makes"
+        " tests slow), off. Default: auto.",
+    )
+    parser.addini("kl_symbols", "Record which functions each test executes: auto, on or off.", default="auto")
     # None is "not set": then it depends on .kl/
     parser.addini("kl", "Record runs: true even without a .kl/ directory, false never.", type="bool", default=None)
 
@@ -162,8 +202,17 @@ def pytest_configure(config: pytest.Config) -> None:
 
     folder = folder_to_record(config)
     select_impacted(config, folder)
+    if TRACER not in config.stash:  # loaded by a conftest, after the initial ones
+        _start_tracer(config, config.getoption)
+    tracer = config.stash[TRACER]
     if folder is None:
+        if tracer is not None:
+            tracer.stop()
         return
+    if tracer is not None:
+        from pytest_kl.tracer import SymbolHooks
+
+        config.pluginmanager.register(SymbolHooks(tracer), "kl-symbols")
     # where the tests run: in a worker, or in this process
     from pytest_kl.failures import FrameRecorder
 
@@ -172,9 +221,9 @@ def pytest_configure(config: pytest.Config) -> None:
     if hasattr(config, "workerinput"):
         from pytest_kl.interference import WorkerTally
 
-        config.pluginmanager.register(WorkerTally(config), "kl-worker")
+        config.pluginmanager.register(WorkerTally(config, tracer), "kl-worker")
     else:
         from pytest_kl.recorder import Recorder
 
         supervised = partial(config.stash.get, RUNNING, False)
-        config.pluginmanager.register(Recorder(config, folder, AT_EXIT, supervised), "kl-recorder")
+        config.pluginmanager.register(Recorder(config, folder, AT_EXIT, supervised, tracer), "kl-recorder")

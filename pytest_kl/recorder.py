@@ -30,6 +30,7 @@ from pytest_kl.imported import NOT_COMPARED, Content, Observer, summarize
 from pytest_kl.interference import CONTENT, IMPORTED, Tally, merge_tallies
 from pytest_kl.listener import Journal, Listener
 from pytest_kl.outcome import detail_of, short
+from pytest_kl.tracer import TRACE, Tracer
 
 LARGEST_LOOKED_AT = 1_000_000
 """Bytes of an earlier spool file that a header line is worth reading."""
@@ -128,7 +129,12 @@ class Recorder:
     """Registered for one run, with everything that belongs to it: nothing of ours is global."""
 
     def __init__(
-        self, config: pytest.Config, folder: Path, at_exit: list[Callable[[], None]], supervised: Callable[[], bool]
+        self,
+        config: pytest.Config,
+        folder: Path,
+        at_exit: list[Callable[[], None]],
+        supervised: Callable[[], bool],
+        tracer: Tracer | None = None,
     ) -> None:
         self._config = config
         self._folder = folder
@@ -147,6 +153,9 @@ class Recorder:
         self._observer: Observer | None = None
         self._workers = 0
         self._reports: list[dict[str, Any]] = []
+        self._tracer = tracer
+        self._traces: list[dict[str, Any]] = []
+        self._executed: dict[str, Any] = {}
         self._imported: dict[str, Any] = {}
         self._import_reasons: list[str] = []
         self._compared = False
@@ -184,6 +193,8 @@ class Recorder:
         if recording.workspace.repo is not None and recording.place.tree:
             content = Content.of(recording.workspace.repo, recording.place.listing)
             self._content, self._observer = content, Observer(lambda: content)
+        if self._tracer is not None:
+            import pytest_kl.executed  # noqa: F401 (now: a suite may replace what an import needs)
         self._config.pluginmanager.register(listener, "kl-listener")
         self._config.pluginmanager.register(self._tally, "kl-tally")
         if not self._silent:
@@ -233,6 +244,8 @@ class Recorder:
             self._from_workers = merge_tallies(self._from_workers, tally)
         if isinstance(imported := output.get(IMPORTED), dict):
             self._reports.append(imported)
+        if isinstance(trace := output.get(TRACE), dict):
+            self._traces.append(trace)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:
@@ -261,6 +274,7 @@ class Recorder:
         """
         if self._getpid() == self._pid:
             self._compare()
+            self._stop_tracer()
         try:
             return (yield)
         except pytest.exit.Exception:
@@ -319,7 +333,8 @@ class Recorder:
         """Writes the end; where pytest is the program, only when the process ends: until then it may still fail."""
         ending = self._ending()
         result = outcome.run_result(ending)
-        more = {"imported": self._imported} if self._imported else {}
+        self._record_executed(recording, journal)
+        more = {key: some for key, some in (("imported", self._imported), ("executed", self._executed)) if some}
         known = self._tally.plain() or self._from_workers
         numbers = {"collected": None, "deselected": None, **known, "selected": ending.selected, "ran": ending.ran}
         record = end_record(recording, result, numbers, more, journal.lines)
@@ -372,6 +387,31 @@ class Recorder:
                 self._import_reasons.append(NOT_COMPARED)
         except Exception:
             self._imported, self._import_reasons = {}, [NOT_COMPARED]
+
+    def _stop_tracer(self) -> None:
+        if self._tracer is not None:
+            try:
+                self._tracer.stop()
+                self._traces.append(self._tracer.plain())
+            except Exception as problem:
+                self._tracer.fail(problem)
+            self._tracer = None
+
+    def _record_executed(self, recording: Recording, journal: Journal) -> None:
+        """Write the executed symbols beside the record: a failure costs these alone, and is reported in one line."""
+        self._stop_tracer()
+        if not self._traces or self._content is None or self._listener is None:
+            return
+        try:
+            from pytest_kl.executed import record_executed
+
+            names = [journal.name(nodeid) for nodeid in self._listener.verdicts]
+            folder = recording.writer.path.parent
+            self._executed = record_executed(
+                recording.workspace, folder, recording.run, self._traces, journal.name, names
+            )
+        except Exception as problem:  # among them what a suite raises that has replaced `open` or `sys.modules`
+            self._executed = {"trouble": _text(problem)}
 
     def _ending(self) -> outcome.Ending:
         assert self._listener is not None and self._journal is not None

@@ -135,6 +135,8 @@ class Executed:
     """Path → why its symbols could not be named."""
     files: Mapping[str, str] = field(default_factory=dict)
     """Tracked files, not Python, that the run opened: path → blob ID; empty where that is not known."""
+    incomplete: Mapping[str, str] = field(default_factory=dict)
+    """Node ID → why the test executed more than what is recorded: its result can't be judged by symbols."""
 
     def dependencies(self, nodeid: str) -> frozenset[int]:
         """What a result rests on: what the test executed, and what runs when the files are imported that it needs.
@@ -238,7 +240,7 @@ def _to_dict(executed: Executed) -> dict[str, Any]:
             for path in paths
         },
         "tests": {path: [list(file.symbols), file.rows()] for path, file in executed.tests.files.items()},
-        "opened": dict(executed.files),
+        "opened": dict(executed.files), "incomplete": dict(executed.incomplete),
     }  # fmt: skip
 
 
@@ -299,6 +301,7 @@ def _from_plain(plain: Any) -> Executed:
             places={name: path for name, _, path in rows},
             unknown={path: one[2] for path, one in files.items() if one[2]},
             files={_text(path): _text(blob) for path, blob in plain["opened"].items()},
+            incomplete={_text(name): _text(why) for name, why in plain["incomplete"].items()},
         )  # fmt: skip
     except (KeyError, TypeError, AttributeError, IndexError) as problem:
         raise ValueError(f"it has another form ({type(problem).__name__})") from problem
@@ -450,8 +453,8 @@ def _store(db: Database, executed: Executed) -> None:
         # in the order of the run's symbols, which is that of their names: the same in every run with the same sets
         keys = [of_index[at] for at in file.symbols]
         parts.append(_part(db, ["tests", path, keys, file.rows()], keys))
-    if executed.files:
-        parts.append(_part(db, ["opened", dict(executed.files)], ()))
+    for sort, some in (("opened", executed.files), ("incomplete", executed.incomplete)):
+        parts += [_part(db, [sort, dict(some)], ())] if some else []
     row = (executed.run, executed.recorder, _part(db, ["run", parts], ()))
     db.execute("INSERT INTO executed_run (run, recorder, part) VALUES (?, ?, ?)", row)
 
@@ -532,6 +535,7 @@ def executed_of_run(db: Database, run: str) -> Executed | None:
         places={names[key]: path for key, _, path in pairs},
         unknown={path: why for path, _, _, _, why in files if why},
         files=next((body[1] for body in bodies if body[0] == "opened"), {}),
+        incomplete=next((body[1] for body in bodies if body[0] == "incomplete"), {}),
     )  # fmt: skip
 
 

@@ -110,7 +110,7 @@ CREATE TABLE executed_part (
     -- What runs have in common, each once: see evidence/executed.py.
     id INTEGER PRIMARY KEY,
     digest BLOB NOT NULL UNIQUE,      -- sha256 of the body before it was compressed
-    body BLOB NOT NULL                -- compressed JSON, the first place says of what: file, tests, opened, run
+    body BLOB NOT NULL                -- compressed JSON, its first item: file, tests, opened, incomplete, run
 );
 CREATE TABLE executed_in (
     -- Which parts name a symbol.

@@ -80,13 +80,14 @@ def anything(draw: st.DrawFn) -> Executed:
         draw(sets), places, modules=modules,
         imports=draw(st.dictionaries(PATHS, st.lists(PATHS, min_size=1).map(tuple))),
         unknown=draw(st.dictionaries(PATHS, SYMBOLS)), files=draw(st.dictionaries(SYMBOLS, SYMBOLS)),
+        incomplete=draw(st.dictionaries(SYMBOLS, SYMBOLS)),
     )  # fmt: skip
 
 
 def plain(one: Executed) -> object:
     return (
         one.run, one.recorder, one.symbols, {name: dict(one.tests[name]) for name in one.tests}, dict(one.modules),
-        dict(one.imports), dict(one.places), dict(one.unknown), dict(one.files), len(one.tests),
+        dict(one.imports), dict(one.places), dict(one.unknown), dict(one.files), dict(one.incomplete),
     )  # fmt: skip
 
 
@@ -218,7 +219,7 @@ WRONG: list[object] = [
     {"tests": {"a.py": [[], [["a.py::b", "1", "0", "0"]]]}}, {"tests": {"a.py": [[], [["b.py::b", "0", "0", "0"]]]}},
     {"tests": {"a.py": [[], [["a.py::b", "0", "0"]]]}}, {"tests": {"a.py": [[], [["a.py::b", "-1", "0", "0"]]]}},
     {"tests": {"a.py": [[], [["a.py::b", "x", "0", "0"]]]}}, {"tests": {"a.py": [[], [["a.py::b", 1, "0", "0"]]]}},
-    {"opened": {"a": 7}}, {"opened": [1]}, {"recorder": 7}, {"run": None},
+    {"opened": {"a": 7}}, {"opened": [1]}, {"incomplete": {"a": 1}}, {"recorder": 7}, {"run": None},
 ]  # fmt: skip
 
 

@@ -1,0 +1,389 @@
+"""From what the tracers noted to executed symbols: names and hashes by the scanner's facts of each file.
+
+At the end of the run, in the process that records it: right afterwards the developer edits the files. A file that was
+edited during the run is *unknown*, with the reason.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from kl_hooks.code.facts_cache import load
+from kl_hooks.code.file_facts import facts_under, modules_of, scan_missing
+from kl_hooks.code.modules import MARKERS, ModuleIndex, absolute
+from kl_hooks.code.scanner.python import content_keys, scanners_of
+from kl_hooks.errors import KlError
+from kl_hooks.evidence.executed import Executed, SymbolHash, TestFile, TestSets, test_path, write_executed
+from kl_hooks.git.files import read_files, worktree_files
+from kl_hooks.git.objects import object_id
+from kl_hooks.git.worktree import scan_worktree
+
+if TYPE_CHECKING:
+    from kl_hooks.code.scanner.parser import Facts, Key
+    from kl_hooks.git.repository import Repository
+    from kl_hooks.workspace import Workspace
+
+_OPTIMIZED: Final = 0x1
+"""Flag of the code of functions; the body of a class has none (inspect.CO_OPTIMIZED)."""
+_AT_ONCE: Final = 150
+"""Contents that are scanned at once: of more, the scanner would start processes, which pytest's must not."""
+_LARGEST_DATA: Final = 16 * 1024 * 1024
+_LOCK_WAIT: Final = 0.3
+"""Seconds to wait for the graph database: the cache may go without these facts."""
+
+
+@dataclass
+class Trace:
+    """What all processes of a run noted, with one numbering of code objects."""
+
+    codes: list[tuple[str, str, int, int]] = field(default_factory=list)
+    """(path, qualified name, first line, flags)."""
+    tests: dict[str, tuple[set[int], set[int], set[int]]] = field(default_factory=dict)
+    modules: dict[str, set[int]] = field(default_factory=dict)
+    imports: set[tuple[str, str]] = field(default_factory=set)
+    stamps: dict[str, set[tuple[int, int]]] = field(default_factory=dict)
+    before: set[str] = field(default_factory=set)
+    """Files that were imported before the recording began."""
+    opened: set[str] = field(default_factory=set)
+    incomplete: dict[str, str] = field(default_factory=dict)
+    unknown: dict[str, str] = field(default_factory=dict)
+    trouble: str = ""
+    recorder: str = ""
+    _numbers: dict[tuple[str, str, int, int], int] = field(default_factory=dict)
+
+    def add(self, plain: Mapping[str, Any], name: Callable[[str], str]) -> None:
+        """One process's notes (`Tracer.plain`). `name` gives a test's ID in the record."""
+        own = [self._number(tuple(code)) for code in plain["codes"]]
+
+        def codes(packed: bytes) -> set[int]:
+            return {own[at] for at in array("I", packed)}
+
+        fixtures = plain["fixtures"]
+        for nodeid, setup, call, teardown, used, why in plain["tests"]:
+            sets = self.tests.setdefault(name(nodeid), (set(), set(), set()))
+            everything = sorted(_reached(used, fixtures))
+            for at, packed in enumerate((setup, call, teardown)):
+                sets[at].update(codes(packed))
+            for at in everything:
+                sets[0].update(codes(fixtures[at][0]))
+            reasons = [why, *(fixtures[at][2] for at in everything)]
+            if any(reasons):
+                self.incomplete[name(nodeid)] = next(filter(None, reasons))
+        for path, (packed, why) in plain["modules"].items():
+            self.modules.setdefault(path, set()).update(codes(packed))
+            if why:
+                self.unknown[path] = why.replace("it ", "its import ", 1)
+        for path, some in plain["session"].items():
+            self.modules.setdefault(path, set()).update(own[at] for at in some)
+        for path, (mtime, size, before) in plain["stamps"].items():
+            self.stamps.setdefault(path, set()).add((mtime, size))
+            self.before |= {path} if before else set()
+        self.imports |= {(a, b) for a, b in plain["imports"]}
+        self.opened |= set(plain["opened"])
+        self.trouble = self.trouble or plain["trouble"]
+        self.recorder = plain["recorder"]
+
+    def _number(self, code: Any) -> int:
+        number = self._numbers.setdefault(code, len(self.codes))
+        if number == len(self.codes):
+            self.codes.append(code)
+        return number
+
+
+def _reached(used: Iterable[int], fixtures: Sequence[Any]) -> set[int]:
+    """These fixtures, and those that were set up in their set-up."""
+    seen, todo = set(used), list(used)
+    while todo:
+        new = [one for one in fixtures[todo.pop()][1] if one not in seen]
+        seen.update(new)
+        todo += new
+    return seen
+
+
+def record_executed(
+    ws: Workspace,
+    folder: Path,
+    run: str,
+    traces: Iterable[Mapping[str, Any]],
+    name: Callable[[str], str],
+    names: Sequence[str],
+) -> dict[str, Any]:
+    """Write the executed symbols of a run into a spool folder; what the receipt states of them. May raise anything.
+
+    `traces`: of each process (`Tracer.plain`); `name` gives the ID of a test in the record. `names`: the tests of the
+    record; one that no process has noted is recorded as incomplete.
+    """
+    assert ws.repo is not None
+    trace = Trace()
+    for one in traces:
+        trace.add(one, name)
+    if trace.trouble:
+        return {"trouble": trace.trouble}
+    executed = _Resolver(ws, ws.repo, trace).executed(run, names)
+    digest = write_executed(folder, executed)
+    return {
+        "digest": digest, "symbols": len(executed.symbols), "tests": len(executed.tests), "recorder": trace.recorder
+    }  # fmt: skip
+
+
+class _Resolver:
+    """The facts of the files that a run executed, and symbols by what a code object is called."""
+
+    def __init__(self, ws: Workspace, repo: Repository, trace: Trace) -> None:
+        self._ws, self._repo, self._trace = ws, repo, trace
+        self._scanners = scanners_of(ws.plugins)
+        scan = scan_worktree(repo)
+        self._tracked = {path for _, _, path in scan.listing.staged_blobs()}
+        self.entries = {one.path: one for one in worktree_files(repo, (".py", *MARKERS), scan)}
+        self._keys = content_keys(self.entries.values(), self._scanners)
+        self._known: dict[Key, Facts] = {}
+        self._fresh: dict[Key, Facts] = {}
+        self._modules = self._names()
+        self._index = ModuleIndex(self._modules)
+        self.unknown = dict(trace.unknown)
+        self._facts: dict[str, Facts] = {}
+
+    # facts
+
+    def _names(self) -> dict[str, str]:
+        """Path → module: as in the graph where that is current, else decided from what all files import."""
+        with self._ws.store.reading("graph") as db:
+            rows = db.rows("SELECT path, blob, scanner, module FROM files") if db is not None else []
+            stored = {path: (blob, scanner) for path, blob, scanner, _ in rows}
+            if stored == self._keys:
+                return {path: module for path, _, _, module in rows}
+        return modules_of({path: self._content(path) for path in self._all(list(self._keys), symbols=False)})
+
+    def _all(self, paths: Sequence[str], symbols: bool) -> Sequence[str]:
+        """The same paths, once the facts of their contents are loaded."""
+        wanted = {self._keys[path] for path in paths}
+        missing = {key for key in wanted if not self._has(key, symbols)}
+        if missing:
+            with self._ws.store.reading("graph") as db:
+                self._known.update(load(db, missing, symbols) if db is not None else {})
+        todo = [path for path in paths if not self._has(self._keys[path], symbols)]
+        for start in range(0, len(todo), _AT_ONCE):
+            some = [self.entries[path] for path in todo[start : start + _AT_ONCE]]
+            keys = {one.path: self._keys[one.path] for one in some}
+            found = scan_missing(some, keys, {}, lambda entries: read_files(self._repo, entries), self._scanners)
+            self._fresh.update(found)
+        return [path for path in paths if self._keys[path] in self._known or self._keys[path] in self._fresh]
+
+    def _has(self, key: Key, symbols: bool) -> bool:
+        # without symbols a row has an empty list: every file that can be read has its module among them
+        known = self._known.get(key)
+        return key in self._fresh or (known is not None and bool(not symbols or known["symbols"] or known["error"]))
+
+    def _content(self, path: str) -> Facts:
+        key = self._keys[path]
+        return self._fresh.get(key) or self._known[key]
+
+    def remember(self) -> None:
+        """Store what was scanned, so that no later run scans it again."""
+        if not self._fresh:
+            return
+        from kl_hooks.code.facts_cache import store_facts
+
+        store = self._ws.store
+        before, store.wait = store.wait, _LOCK_WAIT
+        try:
+            store_facts(store, self._fresh)
+        except (KlError, OSError):
+            pass  # the next one scans it again
+        finally:
+            store.wait = before
+
+    # symbols
+
+    def executed(self, run: str, names: Sequence[str]) -> Executed:
+        """What the receipt vouches for."""
+        trace = self._trace
+        paths = sorted({code[0] for code in trace.codes} | trace.modules.keys() | trace.before)
+        here = [path for path in paths if path in self._keys and not self._flaw(path)]
+        for path in self._all(here, symbols=True):
+            self._facts[path] = facts_under(self._content(path), self._modules.get(path, path), path)
+        symbols = _Symbols(self._facts)
+        by_code = [symbols.find(*code) for code in trace.codes]
+        tests: dict[str, dict[str, dict[int, str]]] = {}
+        for name, sets in trace.tests.items():
+            found = tests.setdefault(test_path(name), {}).setdefault(name, {})
+            # the first phase in which it ran wins: the last to be written
+            for phase, codes in zip(("teardown", "call", "setup"), reversed(sets), strict=True):
+                found.update({at: phase for code in codes if (at := by_code[code]) is not None})
+        modules = {
+            path: {at for code in trace.modules.get(path, ()) if (at := by_code[code]) is not None}
+            | symbols.at_import(path, everything=path in trace.before)
+            for path in {*trace.modules, *trace.before}
+            if path in self._facts
+        }
+        incomplete = dict(trace.incomplete)
+        incomplete |= {name: "what it executed was not recorded" for name in names if name not in trace.tests}
+        found_executed = self._assemble(run, symbols, tests, modules, incomplete)
+        self.remember()
+        return found_executed
+
+    def _flaw(self, path: str) -> bool:
+        """Whether the file is not what was imported any more, which is noted."""
+        try:
+            state = (self._repo.top / path).stat()
+            now = {(state.st_mtime_ns, state.st_size)}
+        except OSError:
+            now = set()
+        stamps = self._trace.stamps.get(path, now)
+        if stamps != now:
+            self.unknown[path] = "it was changed while the tests ran"
+        return stamps != now
+
+    def _assemble(
+        self, run: str, symbols: _Symbols, tests: Mapping[str, Mapping[str, Mapping[int, str]]],
+        modules: Mapping[str, set[int]], incomplete: Mapping[str, str],
+    ) -> Executed:  # fmt: skip
+        used = {at for file in tests.values() for one in file.values() for at in one}
+        used |= {at for some in modules.values() for at in some}
+        order = sorted(used, key=lambda at: symbols.rows[at][0])
+        index = {at: place for place, at in enumerate(order)}
+        files = {
+            path: TestFile.of({name: {index[at]: phase for at, phase in one.items()} for name, one in file.items()})
+            for path, file in tests.items()
+        }
+        for path, facts in self._facts.items():
+            if facts["error"]:
+                self.unknown.setdefault(path, facts["error"])
+        return Executed(
+            run, self._trace.recorder,
+            tuple(SymbolHash(*symbols.rows[at][:2]) for at in order), TestSets(files),
+            modules={path: frozenset(index[at] for at in some) for path, some in modules.items()},
+            imports=self._imports({*files, *modules, *(symbols.rows[at][2] for at in used)}),
+            places={symbols.rows[at][0]: symbols.rows[at][2] for at in order},
+            unknown=self.unknown, files=self._data(), incomplete=incomplete,
+        )  # fmt: skip
+
+    # imports and data
+
+    def _imports(self, starts: Iterable[str]) -> dict[str, tuple[str, ...]]:
+        """Path → files that it imports, of all files that can be reached from these by imports."""
+        at_run_time: dict[str, set[str]] = {}
+        for importer, imported in self._trace.imports:
+            at_run_time.setdefault(importer, set()).add(imported)
+        found: dict[str, tuple[str, ...]] = {}
+        todo = [path for path in starts if path in self._keys]
+        for folder_path in list(todo):
+            todo += [one for one in _conftests(folder_path) if one in self._keys]
+        while todo:
+            new = list(dict.fromkeys(path for path in todo if path not in found))
+            readable = set(self._all(new, symbols=False))
+            for path in new:
+                targets = self._imported(path) if path in readable else set()
+                targets |= at_run_time.get(path, set()) & self._keys.keys()
+                found[path] = tuple(sorted(targets - {path}))
+            todo = [one for path in new for one in found[path]]
+        return {path: some for path, some in found.items() if some}
+
+    def _imported(self, path: str) -> set[str]:
+        """What a file's import statements mean, wherever they are, with the packages above; no imports for types."""
+        module = self._modules.get(path)
+        if module is None:
+            return set()
+        inits = path.rpartition("/")[2] == "__init__.py"
+        names: set[str] = set()
+        for wanted, name, level, _, how, _ in self._content(path)["imports"]:
+            base = None if how == "type-checking import" else absolute(wanted, level, module, inits)
+            if base is not None:
+                names |= {base, f"{base}.{name}"} if name and name != "*" else {base}
+        for name in list(names):
+            while name := name.rpartition(".")[0]:
+                names.add(name)
+        targets = (self._index.find(name, path) for name in names)
+        return {found for one in targets if one and (found := self._index.path_of(one))}
+
+    def _data(self) -> dict[str, str]:
+        """The opened files that git tracks, with their blob IDs."""
+        opened = self._trace.opened & self._tracked
+        return {path: self._blob(path) for path in sorted(opened) if path not in self._keys}
+
+    def _blob(self, name: str) -> str:
+        path = self._repo.top / name
+        try:
+            if path.stat().st_size <= _LARGEST_DATA:
+                return object_id(self._repo.object_format, b"blob", path.read_bytes())
+        except OSError:
+            pass
+        return ""
+
+
+class _Symbols:
+    """The symbols of files, by index."""
+
+    def __init__(self, facts: Mapping[str, Facts]) -> None:
+        self.rows: list[tuple[str, str, str]] = []
+        """(symbol, content hash, path)."""
+        self._by_name: dict[str, dict[str, list[int]]] = {}
+        self._own: dict[str, tuple[int, list[int]]] = {}
+        """Path → its module's index, and those of what is decorated in it."""
+        for path, one in facts.items():
+            self._add(path, one)
+
+    def _add(self, path: str, facts: Facts) -> None:
+        names: dict[str, list[int]] = {}
+        marked = {int(place) for place in facts["decorators"]}
+        own, decorated = -1, []
+        module = facts["symbols"][0][0].partition(":")[2] if facts["symbols"] else ""
+        for place, (identifier, *_, content_hash) in enumerate(facts["symbols"]):
+            kind, _, name = identifier.partition(":")
+            at = len(self.rows)
+            self.rows.append((identifier, content_hash, path))
+            if kind == "namespace":
+                own = at
+            elif kind != "field":
+                names.setdefault(name[len(module) + 1 :], []).append(at)
+            # a function that is decorated is wrapped when the module is imported; one inside another when that runs
+            if place in marked and ".<locals>." not in name:
+                decorated.append(at)
+        self._by_name[path] = names
+        if own >= 0:
+            self._own[path] = (own, decorated)
+
+    def find(self, path: str, name: str, line: int, flags: int) -> int | None:
+        """The symbol of a code object: its own, or of what it is written in. None where the file is not known."""
+        if path not in self._own:
+            return None
+        is_function = bool(flags & _OPTIMIZED)
+        short = _without_unnamed(name)
+        found = self._by_name[path].get(short, ()) if short else ()
+        fitting = [at for at in found if self.rows[at][0].startswith(("type:", "interface:")) is not is_function]
+        # generated code has names that the file does not have: it is the module that makes it
+        return next(iter(fitting or found), self._own[path][0])
+
+    def at_import(self, path: str, everything: bool) -> set[int]:
+        """What runs in any case when a file is imported; `everything`: what does is not known."""
+        if path not in self._own:
+            return set()
+        own, decorated = self._own[path]
+        more = [at for some in self._by_name[path].values() for at in some] if everything else decorated
+        return {own, *more}
+
+
+def _without_unnamed(name: str) -> str:
+    """The qualified name of the definition that a code object is in: lambdas and comprehensions have none of their own.
+
+    `f.<locals>.<lambda>` → `f`, `C.<genexpr>` → `C`, `<module>` → ``.
+    """
+    if "<" not in name:
+        return name.removesuffix(".__annotate__")
+    parts = name.split(".")
+    for at, part in enumerate(parts):
+        if part.startswith("<") and part != "<locals>":
+            parts = parts[:at]
+            break
+    while parts and parts[-1] == "<locals>":
+        parts.pop()
+    return ".".join(parts).removesuffix(".__annotate__")
+
+
+def _conftests(path: str) -> Iterator[str]:
+    folders = path.split("/")[:-1]
+    return ("/".join([*folders[:depth], "conftest.py"]) for depth in range(len(folders) + 1))

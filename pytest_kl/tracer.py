@@ -1,0 +1,620 @@
+"""Notes which functions of the repository each test starts, in the process that runs the tests.
+
+On Python 3.12 and newer by `sys.monitoring`: the code of the repository alone is watched, each function reports its
+first start in a test and is then silent until the next one. What runs while a module is imported belongs to that
+module, and what the set-up of a fixture of wider scope runs belongs to every test that uses it: a process does both
+once. Before 3.12 a profile function does the same at a much higher price, where it is asked for.
+
+An exception of ours ends the recording of symbols, not the run. Nothing here is imported but the standard library and
+pytest: tests replace what they like, so everything that is needed is bound before the first of them.
+"""
+
+# A Path would look functions up in `os`, which a suite may have replaced.
+# ruff: noqa: PTH117, PTH118, PTH119
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+import threading
+from array import array
+from collections.abc import Callable, Generator, Iterator
+from operator import attrgetter
+from os.path import basename, isabs, join, realpath
+from types import CodeType, FrameType, FunctionType
+from typing import Any, Final
+
+import pytest
+
+TRACE: Final = "kl_trace"
+"""Where an xdist worker puts what it noted."""
+MODULE: Final = "<module>"
+_KEY: Final = attrgetter("co_filename", "co_qualname", "co_firstlineno", "co_flags")
+_SUSPENDING: Final = 0x20 | 0x80 | 0x200
+"""Flags of generators, coroutines and asynchronous generators, which resume in other tests (inspect)."""
+_INSTALLED: Final = ("/site-packages/", "/dist-packages/", "/node_modules/")
+_HARMLESS: Final = frozenset(("uname", "ldconfig", "file", "lsb_release", "sysctl", "sw_vers"))
+"""Programs that the standard library's `platform`, `uuid` and `ctypes` start: none of them runs Python."""
+_MOST_SESSION_CALLS: Final = 20_000
+_MOST_FILES: Final = 100_000
+_OWN: Final = realpath(__file__)
+
+
+def _children() -> tuple[float, ...]:
+    """Changes whenever a child process of this one has ended and was waited for."""
+    used = getrusage(RUSAGE_CHILDREN)
+    return (used.ru_minflt, used.ru_utime, used.ru_stime)
+
+
+try:
+    from resource import RUSAGE_CHILDREN, getrusage
+except ImportError:  # not on every platform
+    _children = tuple
+
+
+class Context:
+    """What a test, the set-up of a fixture, or the import of a module has started so far."""
+
+    __slots__ = ("code", "fixtures", "name", "phase", "started", "why")
+
+    def __init__(self, name: str, code: CodeType | None = None) -> None:
+        self.name = name
+        self.code = code
+        """Of a module: its body."""
+        self.phase = 0
+        self.started = (array("I"), array("I"), array("I"))
+        """Numbers of code objects, by phase: setup, call, teardown."""
+        self.fixtures: list[Context] = []
+        self.why = ""
+        """Why this can't be all that ran; empty where it is."""
+
+
+class Tracer:
+    """The recording of one process. Made early: of what was imported before, all counts as run by the import."""
+
+    def __init__(self, top: str) -> None:
+        self._top = realpath(top)
+        self._paths: dict[str, str | None] = {}
+        """co_filename → path from the top; None: no business of ours."""
+        self._numbers: dict[tuple[str, str, int, int], int] = {}
+        self._hits: list[CodeType] = []
+        self._stack: list[Context] = []
+        self._modules: dict[str, Context] = {}
+        self._stamps: dict[str, list[int]] = {}
+        self._session: dict[str, set[int]] = {}
+        self._session_calls = 0
+        self._tests: dict[str, Context] = {}
+        self._fixtures: dict[Any, Context] = {}
+        self._imports: set[tuple[str, str]] = set()
+        self._opened: dict[str, None] = {}
+        self._children: tuple[float, ...] = ()
+        self._engine: _Monitoring | _Profile | None = None
+        self._getcwd, self._pid, self._getpid, self._stat = os.getcwd, os.getpid(), os.getpid, os.stat
+        self._getframe = sys._getframe
+        self.trouble = ""
+
+    # begin and end
+
+    def start(self, slow: bool = False) -> None:
+        """Watch what is imported from now on. `slow`: by a profile function where there is no `sys.monitoring`."""
+        if HANDLERS:  # a test that runs pytest in its own process
+            self.trouble = "another run of this process is recorded"
+            return
+        before = self._imported_before()
+        self._engine = _Monitoring(self) if hasattr(sys, "monitoring") else _Profile(self) if slow else None
+        if self._engine is None or self._engine.trouble:
+            self.trouble = self._engine.trouble if self._engine else "Python has no sys.monitoring before 3.12"
+            self._engine = None
+            return
+        for code in before:
+            self._engine.watch(code)
+        self._engine.switch(session=True)
+        HANDLERS.update({"exec": self._on_exec, "open": self._on_open, "sqlite3.connect": self._on_open})
+        HANDLERS.update(dict.fromkeys(_PROCESSES, self._on_process))
+        HANDLERS.update(dict.fromkeys(_NAMED_PROCESSES, self._named_process))
+        _install_audit_hook()
+
+    def stop(self) -> None:
+        """Watch nothing any more; leaves no trace in the interpreter but an audit hook that does nothing."""
+        HANDLERS.clear()
+        engine, self._engine = self._engine, None
+        if engine is not None:
+            self._flush()
+            engine.stop()
+
+    def fail(self, problem: BaseException) -> None:
+        """Ends the recording, for the first exception of ours."""
+        if not self.trouble:
+            self.trouble = f"{type(problem).__name__}: {problem}"
+            try:
+                self.stop()
+            except Exception:
+                HANDLERS.clear()
+
+    @property
+    def on(self) -> bool:
+        """Whether something is recorded."""
+        return self._engine is not None
+
+    def _imported_before(self) -> list[CodeType]:
+        """The code of modules of the repository that are loaded already, such as plugins that the repository has."""
+        for module in list(sys.modules.values()):
+            try:  # some objects only claim to be a module, and some load themselves when an attribute is asked for
+                file = object.__getattribute__(module, "__dict__").get("__file__")
+            except AttributeError:
+                continue
+            if isinstance(file, str) and file.endswith(".py") and (path := self._path(file)):
+                self._stamps[path] = [*self._stamp(file), 1]
+        if not self._stamps:
+            return []
+        codes = (one.__code__ for one in gc.get_objects() if type(one) is FunctionType)
+        return [code for code in codes if self._path(code.co_filename)]
+
+    # what runs
+
+    def _path(self, filename: str) -> str | None:
+        try:
+            return self._paths[filename]
+        except KeyError:
+            pass
+        path = None
+        if filename[:1] != "<":
+            real = realpath(filename if isabs(filename) else join(self._getcwd(), filename))
+            inside = real.startswith(self._top + os.sep) and not any(one in real for one in _INSTALLED)
+            if inside and real != _OWN and real.isprintable():
+                path = real[len(self._top) + 1 :]
+        self._paths[filename] = path
+        return path
+
+    def _stamp(self, filename: str) -> list[int]:
+        try:
+            state = self._stat(filename)
+        except OSError:
+            return [0, 0]
+        return [state.st_mtime_ns, state.st_size]
+
+    def _flush(self) -> None:
+        """Give what has started since the last time to the innermost context."""
+        some = self._hits[:]
+        if not some:
+            return
+        # not clear(): another thread may have added something meanwhile
+        del self._hits[: len(some)]
+        if self._engine is not None:
+            self._engine.fired(some)
+        if self._stack:
+            context, numbers = self._stack[-1], self._numbers
+            started = context.started[context.phase]
+            for key in map(_KEY, some):
+                number = numbers.get(key)
+                if number is None:
+                    number = numbers[key] = len(numbers)
+                started.append(number)
+
+    def _push(self, context: Context) -> None:
+        self._flush()
+        self._stack.append(context)
+        if self._engine is not None:
+            self._engine.rearm()
+            self._engine.switch(session=False)
+
+    def _pop(self, context: Context) -> None:
+        self._flush()
+        if context in self._stack:
+            del self._stack[self._stack.index(context) :]
+        if self._engine is not None:
+            # what ran inside may run again outside, where it counts again
+            self._engine.rearm()
+            self._engine.switch(session=not self._stack)
+
+    def outside(self, code: CodeType, frame: FrameType | None) -> bool:
+        """Something started outside of every test, such as a hook: it belongs to the file that pytest called. False
+        where so much runs there that it is not looked at any more.
+        """
+        owner = None
+        while frame is not None:
+            owner = self._paths.get(frame.f_code.co_filename) or owner
+            frame = frame.f_back
+        if owner:
+            number = self._numbers.setdefault(_KEY(code), len(self._numbers))
+            self._session.setdefault(owner, set()).add(number)
+        self._session_calls += 1
+        return self._session_calls < _MOST_SESSION_CALLS
+
+    # modules
+
+    def _on_exec(self, args: tuple[Any, ...]) -> None:
+        code = args[0]
+        if not isinstance(code, CodeType) or self._engine is None or not (path := self._path(code.co_filename)):
+            return
+        self._engine.watch(code)
+        if code.co_name != MODULE:
+            return
+        if path not in self._stamps:
+            self._stamps[path] = [*self._stamp(code.co_filename), 0]
+        context = self._modules.setdefault(path, Context(path, code))
+        context.code = code
+        importer = self._importer()
+        if importer and importer != path:
+            self._imports.add((importer, path))
+        self._push(context)
+        self._engine.modules(True)
+
+    def _importer(self) -> str | None:
+        """The file of the repository whose code imports something at this moment."""
+        frame: FrameType | None = self._getframe(2)
+        while frame is not None:
+            if path := self._paths.get(frame.f_code.co_filename):
+                return path
+            frame = frame.f_back
+        return None
+
+    def left(self, code: CodeType) -> None:
+        """A module's body has ended, well or not."""
+        for context in reversed(self._stack):
+            if context.code is code:
+                self._pop(context)
+                break
+        if self._engine is not None and not any(context.code for context in self._stack):
+            self._engine.modules(False)
+
+    # files and processes
+
+    def _on_open(self, args: tuple[Any, ...]) -> None:
+        name = args[0]
+        if type(name) is bytes:
+            name = os.fsdecode(name)
+        if type(name) is not str or name in self._opened or name.endswith((".py", ".pyc")):
+            return
+        if len(self._opened) < _MOST_FILES:
+            self._opened[name if name[:1] == "/" else join(self._getcwd(), name)] = None
+
+    def _named_process(self, args: tuple[Any, ...]) -> None:
+        name = args[0] if args[0] is not None or len(args) < 2 else args[1]
+        name = name[0] if isinstance(name, list | tuple) and name else name
+        shown = basename(os.fsdecode(name)) if isinstance(name, str | bytes | os.PathLike) else "?"
+        if shown in _HARMLESS:
+            self._children = ()
+        else:
+            self._mark(f"it started another process ({shown[:40]})")
+
+    def _on_process(self, args: tuple[Any, ...]) -> None:
+        self._mark("it started another process")
+
+    def _mark(self, why: str) -> None:
+        if self._getpid() == self._pid:
+            for context in self._stack:
+                context.why = context.why or why
+
+    # tests
+
+    def begin(self, nodeid: str) -> None:
+        """A test begins."""
+        context = self._tests.get(nodeid)
+        if context is None:
+            context = self._tests[nodeid] = Context(nodeid)
+        for other in self._stack[:1]:  # one that was run without its protocol has no end of its own
+            self._pop(other)
+        context.phase = 0
+        self._children = _children()
+        self._push(context)
+
+    def enter_phase(self, item: Any, phase: int) -> None:
+        """Setup (0), call (1) or teardown (2) of the test that runs."""
+        if not self._stack:
+            self.begin(item.nodeid)  # somebody runs the test without its protocol
+        self._flush()
+        if self._stack:
+            context = self._stack[0]
+            context.phase = phase
+            if phase == 2:
+                self._use_fixtures(context, item)
+
+    def _use_fixtures(self, context: Context, item: Any) -> None:
+        # private, and the only place that names fixtures asked for by getfixturevalue; the names are public
+        active = getattr(getattr(item, "_request", None), "_fixture_defs", None)
+        used = list(active.values()) if isinstance(active, dict) else []
+        names = set(getattr(item, "fixturenames", ()))
+        used += [one for one in self._fixtures if one.argname in names and one not in used]
+        context.fixtures += [self._fixtures[one] for one in used if one in self._fixtures]
+
+    def end(self, nodeid: str) -> None:
+        """It is over."""
+        context = self._tests.get(nodeid)
+        if context is None:
+            return
+        if self._children and not context.why and _children() != self._children:
+            context.why = "a child process ran"
+        self._pop(context)
+
+    def begin_fixture(self, fixturedef: Any) -> Context:
+        """The set-up of a fixture of wider scope begins."""
+        context = self._fixtures[fixturedef] = Context(str(fixturedef.argname))
+        self._push(context)
+        return context
+
+    def end_fixture(self, context: Context) -> None:
+        """It is over. A fixture that was set up inside belongs to the one around it."""
+        self._pop(context)
+        if self._stack:
+            self._stack[-1].fixtures.append(context)
+
+    # the result
+
+    def plain(self) -> dict[str, Any]:
+        """What was noted, as plain values that xdist can send."""
+        fixtures: dict[Context, int] = {}
+        tests = [
+            [nodeid, *(one.tobytes() for one in context.started), self._indexes(context, fixtures), context.why]
+            for nodeid, context in self._tests.items()
+        ]
+        sets = []
+        for context in fixtures:  # grows while it is walked: fixtures have fixtures
+            inner = self._indexes(context, fixtures)
+            sets.append([b"".join(one.tobytes() for one in context.started), inner, context.why])
+        return {
+            "codes": [[self._paths[name], *rest] for name, *rest in self._numbers],
+            "tests": tests, "fixtures": sets,
+            "modules": {
+                path: [b"".join(one.tobytes() for one in context.started), context.why]
+                for path, context in self._modules.items()
+            },
+            "session": {path: sorted(some) for path, some in self._session.items()},
+            "stamps": self._stamps, "imports": sorted(map(list, self._imports)), "opened": list(self._own_files()),
+            "trouble": self.trouble, "recorder": RECORDER,
+        }  # fmt: skip
+
+    def _own_files(self) -> Iterator[str]:
+        for name in self._opened:
+            if path := self._path(name):
+                yield path
+
+    @staticmethod
+    def _indexes(context: Context, known: dict[Context, int]) -> list[int]:
+        return sorted({known.setdefault(one, len(known)) for one in context.fixtures})
+
+
+RECORDER: Final = "sys.monitoring" if hasattr(sys, "monitoring") else "sys.setprofile"
+
+
+def _inner(code: CodeType) -> Iterator[CodeType]:
+    """A code object and all that are defined in it."""
+    todo = [code]
+    while todo:
+        one = todo.pop()
+        yield one
+        todo += [const for const in one.co_consts if type(const) is CodeType]
+
+
+class _Monitoring:
+    """`sys.monitoring`, for the code of the repository alone: all other code runs as if we were not there."""
+
+    def __init__(self, tracer: Tracer) -> None:
+        monitoring: Any = sys.monitoring  # type: ignore[attr-defined,unused-ignore]
+        self._api, self._events = monitoring, monitoring.events
+        self._tracer = tracer
+        self._watched: list[CodeType] = []
+        self._fired: list[CodeType] = []
+        self._depth = False
+        self.trouble = ""
+        # 0, 1, 2 and 5 belong to debuggers, coverage, profilers and optimizers (documentation of sys.monitoring)
+        self._tool = next((number for number in (4, 3) if monitoring.get_tool(number) is None), -1)
+        if self._tool < 0:
+            self.trouble = "no tool ID of sys.monitoring is free"
+            return
+        monitoring.use_tool_id(self._tool, "kl")
+        self._on_start, self._on_outside = self._callbacks()
+        self._session: bool | None = None
+        register = monitoring.register_callback
+        register(self._tool, self._events.PY_RETURN, lambda code, offset, value: self._left(code))
+        register(self._tool, self._events.PY_UNWIND, lambda code, offset, problem: self._left(code))
+
+    def _callbacks(self) -> tuple[Callable[..., Any], Callable[..., Any]]:
+        append, disable, tracer = self._tracer._hits.append, self._api.DISABLE, self._tracer
+        getframe = sys._getframe
+
+        def on_start(code: CodeType, offset: int) -> Any:
+            append(code)
+            return disable
+
+        def on_outside(code: CodeType, offset: int) -> Any:
+            try:
+                return None if tracer.outside(code, getframe(1)) else disable
+            except Exception as problem:
+                tracer.fail(problem)
+                return disable
+
+        return on_start, on_outside
+
+    def watch(self, code: CodeType) -> None:
+        """From now on the starts of this code, and of all that is defined in it, are reported."""
+        start, resume, left = self._events.PY_START, self._events.PY_RESUME, self._events.PY_RETURN
+        for one in _inner(code):
+            events = left if one.co_name == MODULE else start | resume if one.co_flags & _SUSPENDING else start
+            self._api.set_local_events(self._tool, one, events)
+            self._watched.append(one)
+
+    def fired(self, codes: list[CodeType]) -> None:
+        """These are silent now."""
+        self._fired += codes
+
+    def rearm(self) -> None:
+        """Let everything report its next start again."""
+        if not self._fired:
+            return
+        api, tool = self._api, self._tool
+        if any(api.get_tool(number) is not None for number in range(6) if number != tool):
+            # restart_events() would make the functions of another tool, such as coverage, report everything anew
+            events, local = self._events, api.set_local_events
+            for one in self._fired:
+                wanted = events.PY_START | events.PY_RESUME if one.co_flags & _SUSPENDING else events.PY_START
+                local(tool, one, 0)
+                local(tool, one, wanted)
+        else:
+            api.restart_events()
+        self._fired = []
+
+    def switch(self, session: bool) -> None:
+        """Outside of tests it matters who calls; inside only that something starts."""
+        if session is self._session:
+            return
+        self._session = session
+        callback = self._on_outside if session else self._on_start
+        for event in (self._events.PY_START, self._events.PY_RESUME):
+            self._api.register_callback(self._tool, event, callback)
+
+    def modules(self, running: bool) -> None:
+        """Whether the body of a module runs: it may end by an exception, which only a global event shows."""
+        if running is not self._depth:
+            self._depth = running
+            self._api.set_events(self._tool, self._events.PY_UNWIND if running else 0)
+
+    def _left(self, code: CodeType) -> None:
+        if code.co_name == MODULE:
+            try:
+                self._tracer.left(code)
+            except Exception as problem:
+                self._tracer.fail(problem)
+
+    def stop(self) -> None:
+        """Gives the tool ID back."""
+        api, tool, events = self._api, self._tool, self._events
+        api.set_events(tool, 0)
+        for event in (events.PY_START, events.PY_RESUME, events.PY_RETURN, events.PY_UNWIND):
+            api.register_callback(tool, event, None)
+        # in CPython 3.12 free_tool_id does not disable events (its documentation)
+        for code in self._watched:
+            api.set_local_events(tool, code, 0)
+        api.free_tool_id(tool)
+
+
+class _Profile:
+    """A profile function, before CPython 3.12: every call of every function passes it."""
+
+    def __init__(self, tracer: Tracer) -> None:
+        self._tracer = tracer
+        self._seen: set[tuple[str, str, int, int]] = set()
+        self._session = True
+        self.trouble = ""
+        if sys.getprofile() is not None or threading.getprofile() is not None:
+            self.trouble = "a profiler is at work"
+            return
+        threading.setprofile(self._profile)
+        sys.setprofile(self._profile)
+
+    def _profile(self, frame: FrameType, event: str, value: object) -> None:
+        code, tracer = frame.f_code, self._tracer
+        if tracer._paths.get(code.co_filename) is None:
+            return
+        if event == "call" and code.co_name != MODULE:
+            if self._session:
+                tracer.outside(code, frame)
+            elif (key := _KEY(code)) not in self._seen:
+                self._seen.add(key)
+                tracer._hits.append(code)
+        elif event == "return" and code.co_name == MODULE:
+            tracer.left(code)
+
+    def watch(self, code: CodeType) -> None:
+        """Everything is watched already."""
+
+    def fired(self, codes: list[CodeType]) -> None:
+        """What was seen is known."""
+
+    def rearm(self) -> None:
+        """Let everything report its next start again."""
+        self._seen.clear()
+
+    def switch(self, session: bool) -> None:
+        """Whether this is outside of tests."""
+        self._session = session
+
+    def modules(self, running: bool) -> None:
+        """A profile function sees the end of a module in any case."""
+
+    def stop(self) -> None:
+        """Takes the profile function away, if it is ours."""
+        if sys.getprofile() == self._profile:
+            sys.setprofile(None)
+            threading.setprofile(None)
+
+
+HANDLERS: Final[dict[str, Callable[[tuple[Any, ...]], None]]] = {}
+"""Audit event → who wants it; empty while nothing is recorded, since an audit hook can't be removed (PEP 578)."""
+_NAMED_PROCESSES: Final = ("subprocess.Popen", "os.posix_spawn", "os.exec", "os.spawn")
+_PROCESSES: Final = ("os.fork", "os.forkpty", "os.system", "pty.spawn")
+_installed: Final[list[bool]] = []
+
+
+def _install_audit_hook() -> None:
+    if _installed:
+        return
+    _installed.append(True)
+
+    # `id()`, `open()` and each import are audited: one look into a dictionary is all that most of them may cost
+    def hook(event: str, args: tuple[Any, ...], handlers: dict[str, Callable[[Any], None]] = HANDLERS) -> None:
+        if event in handlers:
+            try:
+                handlers[event](args)
+            # whatever is raised here would be raised in the code that opens a file, or imports something
+            except Exception as problem:
+                tracer = getattr(handlers.get(event), "__self__", None)
+                if isinstance(tracer, Tracer):
+                    tracer.fail(problem)
+
+    sys.addaudithook(hook)
+
+
+class SymbolHooks:
+    """What the tracer must know of the course of the tests. Never raises, and changes nothing."""
+
+    def __init__(self, tracer: Tracer) -> None:
+        self.tracer = tracer
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, Any, Any]:
+        """One test from its beginning to its end, its repetitions included."""
+        self._do(self.tracer.begin, item.nodeid)
+        try:
+            return (yield)
+        finally:
+            self._do(self.tracer.end, item.nodeid)
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_setup(self, item: pytest.Item) -> Generator[None, Any, Any]:
+        """The set-up."""
+        self._do(self.tracer.enter_phase, item, 0)
+        return (yield)
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, Any, Any]:
+        """The call."""
+        self._do(self.tracer.enter_phase, item, 1)
+        return (yield)
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_teardown(self, item: pytest.Item) -> Generator[None, Any, Any]:
+        """The teardown."""
+        self._do(self.tracer.enter_phase, item, 2)
+        return (yield)
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_fixture_setup(self, fixturedef: pytest.FixtureDef[Any]) -> Generator[None, Any, Any]:
+        """The set-up of a fixture."""
+        if fixturedef.scope == "function":
+            return (yield)
+        context = self._do(self.tracer.begin_fixture, fixturedef)
+        try:
+            return (yield)
+        finally:
+            if context is not None:
+                self._do(self.tracer.end_fixture, context)
+
+    def _do(self, action: Callable[..., Any], *args: Any) -> Any:
+        if self.tracer.on:
+            try:
+                return action(*args)
+            except Exception as problem:
+                self.tracer.fail(problem)
+        return None

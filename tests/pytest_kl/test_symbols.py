@@ -1,0 +1,322 @@
+"""Executed symbols: who ran what, by whatever way, and nothing else about a run changes."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from kl_hooks.evidence.executed import Executed, read_executed
+from pytest_kl.executed import _without_unnamed
+
+from .recorded import environment, only, repository, run_pytest
+
+APP = {
+    "src/app/__init__.py": "from app.core import add\n",
+    "src/app/core.py": """
+import asyncio, functools
+def helper(x):
+    return [y for y in (lambda z: z)(range(x))]
+def registered(f):
+    return f
+class Base:
+    x = helper(2)
+    def m(self):
+        return self.n()
+    def n(self):
+        return 1
+    @property
+    def p(self):
+        class Inner:
+            def q(self):
+                return 1
+        return Inner().q()
+@registered
+def add(a, b):
+    return a + b
+def gen():
+    yield helper(1)
+    yield 2
+async def co():
+    await asyncio.sleep(0)
+    return helper(2)
+def lazy():
+    from app import late
+    return late.f()
+def again():
+    import app.late
+    return helper(1)
+""",
+    "src/app/late.py": "from app.core import helper\nV = helper(5)\ndef f():\n    return V\n",
+    "src/app/broken.py": "from app.core import helper\nhelper(1)\n1 / 0\n",
+    "tests/conftest.py": """
+import pytest
+from app.core import Base, gen, helper
+def choose(items):
+    return items
+def pytest_collection_modifyitems(items):
+    choose(items)
+@pytest.fixture(scope="session")
+def wide():
+    made = gen()
+    next(made)
+    return made
+@pytest.fixture(scope="module")
+def wider(request):
+    return request.getfixturevalue("wide")
+@pytest.fixture
+def narrow():
+    yield Base()
+    helper(1)
+""",
+    "tests/test_app.py": """
+import asyncio, os, pathlib, subprocess, sys, threading, unittest
+import pytest
+import app
+from app import core
+def test_add():
+    assert app.add(1, 2) == 3
+@pytest.mark.parametrize("n", [1, 2])
+def test_wide(wide, n):
+    assert wide
+def test_wider(wider):
+    assert next(wider) == 2
+def test_narrow(narrow):
+    assert narrow.m() == 1 and narrow.p
+def test_async():
+    assert asyncio.run(core.co()) == [0, 1]
+def test_thread():
+    thread = threading.Thread(target=core.helper, args=(2,))
+    thread.start()
+    thread.join()
+def test_lazy():
+    assert core.lazy() == [0, 1, 2, 3, 4]
+def test_again():
+    sys.modules.pop("app.late", None)
+    assert core.again() == [0]
+def test_broken():
+    with pytest.raises(ZeroDivisionError):
+        import app.broken
+    assert core.helper(0) == []
+def test_process():
+    subprocess.run([sys.executable, "-c", ""], check=True)
+def test_fork():
+    if not os.fork():
+        os._exit(0)
+    os.wait()
+def test_data():
+    assert pathlib.Path(__file__).with_name("data.txt").read_text()
+def test_fails():
+    assert core.add(1, 1) == 3
+@pytest.mark.skip
+def test_skipped():
+    pass
+class TestOld(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        core.registered(cls)
+    def test_one(self):
+        assert core.helper(0) == []
+""",
+    "tests/data.txt": "hi\n",
+    "pytest.ini": "[pytest]\npythonpath = src\n",
+}
+OWN = "function:tests.test_app."
+SETS: Mapping[str, Mapping[str, str]] = {
+    "test_add": {"function:app.core.add": "call"},
+    "test_wide[1]": {"function:app.core.gen": "setup", "function:app.core.helper": "setup",
+                     "function:tests.conftest.wide": "setup"},
+    "test_wide[2]": {"function:app.core.gen": "setup", "function:app.core.helper": "setup",
+                     "function:tests.conftest.wide": "setup"},
+    "test_wider": {"function:app.core.gen": "setup", "function:app.core.helper": "setup",
+                   "function:tests.conftest.wide": "setup", "function:tests.conftest.wider": "setup"},
+    "test_narrow": {"function:tests.conftest.narrow": "setup", "method:app.core.Base.m": "call",
+                    "method:app.core.Base.n": "call", "property:app.core.Base.p": "call",
+                    "type:app.core.Base.p.<locals>.Inner": "call", "function:app.core.helper": "teardown",
+                    "method:app.core.Base.p.<locals>.Inner.q": "call"},
+    "test_async": {"function:app.core.co": "call", "function:app.core.helper": "call"},
+    "test_thread": {"function:app.core.helper": "call"},
+    "test_lazy": {"function:app.core.lazy": "call", "function:app.late.f": "call"},
+    "test_again": {"function:app.core.again": "call", "function:app.core.helper": "call"},
+    "test_broken": {"function:app.core.helper": "call"},
+    "test_process": {}, "test_fork": {}, "test_data": {}, "test_fails": {"function:app.core.add": "call"},
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return repository(tmp_path_factory.mktemp("symbols") / "shop", APP)
+
+
+def executed(folder: Path) -> Executed:
+    """What the only run in a spool left, whose receipt names it."""
+    facts = only(folder).end["environment"]["executed"]
+    (path,) = (folder / ".git" / "kl" / "spool").glob("*.executed")
+    found = read_executed(path, facts["digest"])
+    assert (facts["symbols"], facts["tests"]) == (len(found.symbols), len(found.tests))
+    return found
+
+
+def clear(folder: Path) -> None:
+    for path in (folder / ".git" / "kl" / "spool").glob("*"):
+        path.unlink()
+
+
+def sets_of(found: Executed) -> dict[str, dict[str, str]]:
+    """Test → symbol → phase, by short names, without the test's own function."""
+    sets = {}
+    for nodeid in found.tests:
+        name = nodeid.partition("::")[2]
+        some = {found.symbols[at].symbol: phase for at, phase in found.tests[nodeid].items()}
+        sets[name] = {key: phase for key, phase in some.items() if key != OWN + name.partition("[")[0]}
+    return sets
+
+
+@pytest.mark.parametrize("how", [(), ("-n", "2")], ids=["here", "xdist"])
+def test_every_way_to_run_a_function_is_noted(shop: Path, how: tuple[str, ...]) -> None:
+    clear(shop)
+    done = run_pytest(shop, "--kl-symbols=on", *how)
+    assert "1 failed, 14 passed, 1 skipped" in done.stdout, done.stdout + done.stderr
+    found = executed(shop)
+    sets = sets_of(found)
+    assert {name: some for name, some in sets.items() if name in SETS} == SETS
+    assert sets["test_skipped"] == {}
+    assert sets["TestOld::test_one"] == {
+        "method:tests.test_app.TestOld.setUpClass": "setup", "function:app.core.registered": "setup",
+        "method:tests.test_app.TestOld.test_one": "call", "function:app.core.helper": "call",
+    }  # fmt: skip
+    assert found.incomplete == {
+        "tests/test_app.py::test_process": f"it started another process ({Path(sys.executable).name})",
+        "tests/test_app.py::test_fork": "it started another process",
+    }
+    modules = {path: {found.symbols[at].symbol for at in some} for path, some in found.modules.items()}
+    assert modules == {
+        "src/app/__init__.py": {"namespace:app"},
+        "src/app/core.py": {"namespace:app.core", "type:app.core.Base", "function:app.core.helper",
+                            "function:app.core.registered", "function:app.core.add", "property:app.core.Base.p"},
+        "src/app/late.py": {"namespace:app.late", "function:app.core.helper"},
+        "src/app/broken.py": {"namespace:app.broken", "function:app.core.helper"},
+        "tests/conftest.py": {"namespace:tests.conftest", "function:tests.conftest.choose",
+                              "function:tests.conftest.pytest_collection_modifyitems",
+                              "function:tests.conftest.wide", "function:tests.conftest.wider",
+                              "function:tests.conftest.narrow"},
+        "tests/test_app.py": {"namespace:tests.test_app", "type:tests.test_app.TestOld", OWN + "test_wide",
+                              OWN + "test_skipped", "method:tests.test_app.TestOld.setUpClass"},
+    }  # fmt: skip
+    assert found.imports["src/app/core.py"] == ("src/app/__init__.py", "src/app/late.py")
+    assert found.imports["src/app/late.py"] == ("src/app/__init__.py", "src/app/core.py")
+    assert list(found.files) == ["tests/data.txt"]
+    assert found.unknown == {}
+    places = {found.symbols[at].symbol for at in found.dependencies("tests/test_app.py::test_add")}
+    assert places >= {"namespace:app.late", "function:app.core.helper", "function:tests.conftest.choose"}
+
+
+def test_an_edit_while_the_tests_run_makes_the_file_unknown(tmp_path: Path) -> None:
+    files = {
+        "shop.py": "def f():\n    return 1\n",
+        "rest.py": "def g():\n    return 1\n",
+        "test_shop.py": "import pathlib, rest, shop\ndef test_f():\n    rest.g()\n    assert shop.f()\n"
+        "    with open(shop.__file__, 'a') as file:\n        file.write('# more\\n')\n",
+    }
+    folder = repository(tmp_path / "r", files)
+    assert run_pytest(folder, "--kl-symbols=on").returncode == 0
+    found = executed(folder)
+    assert found.unknown == {"shop.py": "it was changed while the tests ran"}
+    assert sets_of(found) == {"test_f": {"function:rest.g": "call"} | {"function:test_shop.test_f": "call"}}
+
+
+def test_a_plugin_of_the_repository_that_was_loaded_before_counts_whole(tmp_path: Path) -> None:
+    files = {
+        "early.py": "def used():\n    return 1\ndef called():\n    return 2\nX = called()\n",
+        "test_it.py": "import early\ndef test_it():\n    assert early.used()\n",
+    }
+    folder = repository(tmp_path / "r", files)
+    assert run_pytest(folder, "--kl-symbols=on", "-p", "early", env={"PYTHONPATH": f"{folder}"}).returncode == 0
+    found = executed(folder)
+    assert sets_of(found)["test_it"].keys() >= {"function:early.used"}
+    assert {found.symbols[at].symbol for at in found.modules["early.py"]} == {
+        "namespace:early", "function:early.used", "function:early.called"
+    }  # fmt: skip
+
+
+TAKEN = """
+import sys
+for tool in (3, 4):
+    if hasattr(sys, "monitoring"):
+        sys.monitoring.use_tool_id(tool, "somebody")
+if not hasattr(sys, "monitoring"):
+    sys.setprofile(lambda *args: None)
+"""
+OURS = "import pytest_kl.tracer as t\ndef broken(*args):\n    raise RuntimeError('ours')\nt.Tracer.begin = broken\n"
+
+
+@pytest.mark.parametrize(
+    ("files", "args", "why"),
+    [
+        ({"early.py": TAKEN}, ("-p", "early"), "no tool ID of sys.monitoring is free|a profiler is at work"),
+        ({"early.py": OURS}, ("-p", "early"), "RuntimeError: ours"),
+        ({}, ("--kl-symbols=off",), ""),
+        ({"pytest.ini": "[pytest]\nkl_symbols = off\n"}, (), ""),
+    ],
+    ids=["no tool ID", "our fault", "off", "off by ini"],
+)
+def test_a_run_without_symbols_is_recorded_as_before(
+    tmp_path: Path, files: Mapping[str, str], args: tuple[str, ...], why: str
+) -> None:
+    folder = repository(tmp_path / "r", {"test_it.py": "def test_it():\n    pass\n", **files})
+    on = () if "off" in str(args) + str(files) else ("--kl-symbols=on",)
+    done = run_pytest(folder, *on, *args, env={"PYTHONPATH": f"{folder}"})
+    assert done.returncode == 0, done.stdout + done.stderr
+    end = only(folder).end
+    assert end["result"]["verdict"] == "passed"
+    assert not list((folder / ".git" / "kl" / "spool").glob("*.executed"))
+    facts = end["environment"].get("executed")
+    assert facts is None if not why else facts["trouble"] in why.split("|"), facts
+
+
+IN_A_PROGRAM = """
+import sys
+from pytest_kl.tracer import HANDLERS, Tracer
+scope = {}
+exec(compile("def f():\\n    return 1\\n", "made.py", "exec"), scope)
+made, second = Tracer("."), Tracer(".")
+made.start(slow=True)
+exec(compile("def g():\\n    return 1\\n", "made.py", "exec"), scope)
+second.start(slow=True)
+made.begin("made.py::test")
+scope["g"]()
+made.end("made.py::test")
+made.stop()
+scope["g"]()
+plain = made.plain()
+assert [code[:3] for code in plain["codes"]] == [["made.py", "g", 1]], plain
+assert len(plain["tests"]) == 1 and not plain["trouble"]
+assert (second.on, second.trouble) == (False, "another run of this process is recorded")
+assert not HANDLERS and not made.on and sys.getprofile() is None
+assert not hasattr(sys, "monitoring") or {sys.monitoring.get_tool(number) for number in range(6)} == {None}
+made.start(slow=True)
+assert made.on
+"""
+
+
+def test_nothing_stays_in_a_program_that_calls_pytest(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", IN_A_PROGRAM], cwd=tmp_path, env=environment({}), capture_output=True, text=True,
+        check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "short"),
+    [
+        ("f", "f"), ("C.m", "C.m"), ("f.<locals>.g", "f.<locals>.g"), ("f.<locals>.<lambda>", "f"), ("<lambda>", ""),
+        ("C.<genexpr>", "C"), ("f.<locals>.<listcomp>.<locals>.<lambda>", "f"), ("<module>", ""),
+        ("C.m.__annotate__", "C.m"), ("<generic parameters of f>", ""), ("f.<locals>.C.<lambda>", "f.<locals>.C"),
+    ],
+)  # fmt: skip
+def test_what_has_no_name_is_part_of_what_it_is_written_in(name: str, short: str) -> None:
+    assert _without_unnamed(name) == short
