@@ -149,7 +149,7 @@ def code_of(lists: Mapping[str, Sequence[Candidate]]) -> Code:
     if not any(one.candidate.kind == "file" and one.score for one in files.values()):
         for one in symbols.values():
             files.setdefault(one.candidate.path, Ranked(_file(one.candidate.path), 0, {}, one.best))
-    near = list(symbols.values())[:SEEDS]
+    near = [one for one in symbols.values() if not one.candidate.beyond][:SEEDS]
     for rank, row in enumerate(lists.get(NEIGHBORS, ()), 1):
         if row.path not in files or files[row.path].candidate.beyond:  # far by its words, near by a link
             files[row.path] = Ranked(_file(row.path), 0, {NEIGHBORS: 0}, rank)

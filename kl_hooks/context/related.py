@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from kl_hooks.code.query.lookup import select_symbols, symbols_by_id, symbols_in_file
-from kl_hooks.context.gather import NEIGHBORS, SEEDS, Gathered, code_of
+from kl_hooks.context.gather import NEIGHBORS, SEEDS, Gathered, code_of, near_code
 from kl_hooks.errors import KlError, UsageProblem
 from kl_hooks.graph import links
 from kl_hooks.model.package import CODE, Candidate, Request, Task
@@ -163,7 +163,7 @@ def _symbol_at(db: Database, path: str, line: int) -> list[Symbol]:
 def _neighbors(db: Database, lists: Mapping[str, Sequence[Candidate]]) -> Iterator[Candidate]:
     """Yield at most 15 symbols one link away from the nearest ones (A5)."""
     # incoming first: who uses a symbol is what its own text does not show
-    seeds = [one.candidate.id for one in code_of(lists).symbols[:SEEDS]]
+    seeds = [one.candidate.id for one in near_code(code_of(lists))[0].symbols[:SEEDS]]
     ids: dict[str, None] = {}
     for incoming in (True, False):
         for some in links.of_many(db, seeds, incoming=incoming).values():
@@ -179,7 +179,7 @@ def _described(
     policy: Policy | None,
 ) -> dict[str, tuple[Candidate, ...]]:  # fmt: skip
     """Return the lists with bodies and test results at the code that will be shown first."""
-    code = code_of(lists)
+    code, _ = near_code(code_of(lists))
     symbols, files = ([one.candidate for one in some] for some in (code.symbols, code.files))
     if policy:
         symbols, files = ([one for one in some if policy.shows(one)] for some in (symbols, files))
