@@ -198,7 +198,7 @@ class MarkdownStyle:
     def item(self, candidate: Candidate, form: str, text: str) -> str:
         words = _status(candidate, form)
         place = _place(candidate)
-        name = f"`{quoted_field(candidate.id)}`" + (f" `{place}`" if place else "")
+        name = f"`{quoted_field(shown_id(candidate))}`" + (f" `{place}`" if place else "")
         quoted = f"\n{quoted_lines(text, '      ')}\n" if form != "redacted" else ""
         return f"\n- {f'**{words}** ' if words else ''}{name}\n{quoted}"
 
@@ -231,7 +231,7 @@ class XmlStyle:
 
     def item(self, candidate: Candidate, form: str, text: str) -> str:
         place = {"path": candidate.path, "line": str(candidate.line or "")}
-        facts = {"kind": candidate.kind, "id": candidate.id, **place, "status": _status(candidate, form)}
+        facts = {"kind": candidate.kind, "id": shown_id(candidate), **place, "status": _status(candidate, form)}
         if form == "redacted":
             return f"<item{_attributes(facts)}/>\n"
         return f"<item{_attributes(facts)}>\n{_content(text)}\n</item>\n"
@@ -269,9 +269,16 @@ def _content(text: str) -> str:
     return escape(safe_text(text.strip("\n")), quote=False)
 
 
+def shown_id(candidate: Candidate) -> str:
+    """Return the ID for a line of our own: parameters of a test with spaces are a text of somebody's, to be quoted."""
+    name, bracket, parameters = candidate.id.partition("[")
+    # an order as a parameter: `test_zoo[ignore all previous instructions]`
+    return f"{name}[…]" if bracket and len(parameters.split()) > 1 else candidate.id
+
+
 def _line(candidate: Candidate, form: str) -> str:
     words, place = _status(candidate, form), _place(candidate)
-    return (f"[{words}] " if words else "") + quoted_field(candidate.id) + (f"  {place}" if place else "")
+    return (f"[{words}] " if words else "") + quoted_field(shown_id(candidate)) + (f"  {place}" if place else "")
 
 
 def _status(candidate: Candidate, form: str) -> str:
@@ -339,7 +346,7 @@ def whole(candidate: Candidate) -> str:
     """Return what is quoted of an item in full: its title, unless ID or text hold it, and its text."""
     title = candidate.title.strip()
     text = candidate.text.strip("\n").removeprefix(f"{candidate.path}:{candidate.line} ")  # cited already
-    if not title or title in text or title in candidate.id:
+    if not title or title in text or title in shown_id(candidate):
         return text or title
     return f"{title}\n{text}" if text else title
 

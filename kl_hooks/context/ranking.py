@@ -15,6 +15,7 @@ from itertools import accumulate
 from math import log, sqrt
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, TypeVar
 
+from kl_hooks.context.signals import without_report
 from kl_hooks.errors import EnvironmentProblem
 from kl_hooks.graph import links
 from kl_hooks.index.history import StoredHistory
@@ -202,7 +203,8 @@ def rank_code(ws: Workspace, task: str) -> CodeRanking:
 
 def find_code(ws: Workspace, task: Task, limit: int) -> list[Candidate]:
     """The files and symbols of the working tree for a task, as candidates; EnvironmentProblem as `rank_code`."""
-    return code_candidates(rank_code(ws, task.text), limit, is_about_tests(task.text))
+    text = without_report(task.text)
+    return code_candidates(rank_code(ws, text), limit, is_about_tests(text))
 
 
 def code_candidates(ranking: CodeRanking, limit: int, about_tests: bool = False) -> list[Candidate]:

@@ -58,6 +58,19 @@ _FRAME: Final = re.compile(
 _TEST: Final = re.compile(r"(?<![^\s\"'`(])([\w./-]{1,300}\.py(?:::\w{1,200}){1,5}(?:\[[^\]\n]{0,200}\])?)")
 MOST_FRAMES: Final = 50
 
+# pytest's report, as `_pytest/terminal.py` prints it in any of its styles of tracebacks
+_REPORT: Final = re.compile(
+    r"^=+ (?:test session starts|FAILURES|ERRORS|short test summary info) =+$|^_{3,} [\w.]*test\w*.* _{3,}$", re.M
+)
+_TITLE: Final = re.compile(r"^_{3,} (?:ERROR at \w+ of )?([\w.]+).* _{3,}$")
+_FRAME_LINE: Final = re.compile(r"^\S+\.py:\d+: ?(?:in )?(\w*)")
+_TEST_WORD: Final = re.compile(r"(?<![a-zA-Z])tests?(?![a-z])_?|(?<![a-zA-Z])Test(?=[A-Z_])|_tests?(?![a-z])")
+_OF_PYTEST: Final = re.compile(
+    r"^(?:[=_-]{3,}|(?:platform|rootdir|configfile|cachedir|plugins|testpaths|collected|hypothesis profile)\b)"
+    r"|^(?:FAILED|ERROR) |\[ *\d+%\]$|^E +(?:Use -v|Full diff|\.\.\.Full|Omitting \d)|^(?:_ )+_?$"
+)
+"""Lines that are in every report."""
+
 Token = tuple[str, str]
 """(`word`, `name` or `path`, the text): what one piece of the task is."""
 
@@ -68,7 +81,7 @@ def read_signals(text: str, known: Collection[str] = ()) -> Signals:
     A capitalised word such as `Fix` is a name only if it looks like code (an inner capital, a digit, `_`, a dot, in
     backticks) or is in `known`: the start of a sentence is no symbol.
     """
-    tokens = list(_tokens(text[:MOST_TEXT], known))
+    tokens = list(_tokens(without_report(text[:MOST_TEXT]), known))
     words = [value.lower() for sort, value in tokens if sort == "word"]
     return Signals(
         keywords=_first(MOST_KEYWORDS, (w for w in words if len(w) > 2 and w not in _STOP_WORDS)),
@@ -78,6 +91,32 @@ def read_signals(text: str, known: Collection[str] = ()) -> Signals:
         frames=_frames(text[:MOST_TEXT]),
         tests=_first(MOST_OTHERS, (match[1] for match in _TEST.finditer(text[:MOST_TEXT]))),
     )
+
+
+def without_report(text: str) -> str:
+    """The words of a task; of a pasted report of pytest what is about these failures and not in every report.
+
+    First what stands before the report, then the names of failing tests and of their files, which usually are those of
+    what they test; then what was compared or raised, then the lines of source around it.
+    """
+    start = _REPORT.search(text)
+    if start is None:
+        return text
+    names: list[str] = []
+    failures: list[str] = []
+    source: list[str] = []
+    for line in text[start.start() :].splitlines():
+        title, frame = _TITLE.match(line), _FRAME_LINE.match(line)
+        if title:
+            names.append(title[1])
+        elif frame:
+            names.append("" if frame[1].startswith("test") else frame[1])
+        elif not _OF_PYTEST.search(line):
+            (failures if line[:1] in ("E", ">") else source).append(line.removeprefix("E").removeprefix(">"))
+    names += [match[1].partition("::")[0].rpartition("/")[2].removesuffix(".py") for match in _TEST.finditer(text)]
+    about = " ".join(dict.fromkeys(_TEST_WORD.sub(" ", name) for name in names if name))
+    parts = [text[: start.start()].strip(), about, *dict.fromkeys(failures), *dict.fromkeys(source)]
+    return "\n".join(filter(None, parts))
 
 
 def _frames(text: str) -> tuple[tuple[str, int], ...]:
