@@ -319,9 +319,9 @@ class StoredCode:
         }
 
 
-def rank(reader: CodeReader, task: str, is_source: bool = True) -> CodeRanking:
+def rank(reader: CodeReader, task: str | Query, is_source: bool = True) -> CodeRanking:
     """Rank the files and symbols of one corpus for a task. Without a word that is known anywhere: nothing."""
-    query = read_query(task)
+    query = read_query(task) if isinstance(task, str) else task
     if not query.weights:
         return CodeRanking()
     scores = _Scores(reader, query)
