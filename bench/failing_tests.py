@@ -172,6 +172,11 @@ def shown_code(clone: Path, case: Case) -> tuple[list[str], list[str]]:
     return files, [item.candidate.id for item in package.items if item.candidate.kind == "symbol"]
 
 
+def name_of(symbol: str) -> str:
+    """Its dotted name; the one of a case begins with all folders of its file."""
+    return symbol.partition(":")[2]
+
+
 def grade(cases: Sequence[Case], repos: Sequence[Path], lost: bool) -> None:
     """Print how many cases have the file to fix first, and the mean recall of files and symbols."""
     rows: list[tuple[float, ...]] = []
@@ -182,7 +187,12 @@ def grade(cases: Sequence[Case], repos: Sequence[Path], lost: bool) -> None:
                 files, symbols = shown_code(clone, case)
                 gold = set(case.files)
                 recall = [len(gold.intersection(files[:most])) / len(gold) for most in (1, 5, 10)]
-                inside = len(set(case.symbols).intersection(symbols)) / len(case.symbols) if case.symbols else 1.0
+                shown = [
+                    one
+                    for one in case.symbols
+                    if any(f".{name_of(one)}".endswith(f".{name_of(two)}") for two in symbols)
+                ]
+                inside = len(shown) / len(case.symbols) if case.symbols else 1.0
                 rows.append((float(bool(gold.intersection(files[:1]))), *recall, inside))
                 if lost and not rows[-1][0]:
                     print(f"  {path.name} {case.commit[:10]} {sorted(gold)}: {files[:3]}", flush=True)

@@ -28,7 +28,7 @@ NEIGHBORS: Final = "neighbors"
 PAUSED: Final = "failed: three times in a row; not asked for 60 seconds"
 SEEDS: Final = 5
 """How many symbols the neighbors are those of."""
-_FIRST: Final = ("pins", "trace", "anchors")
+_FIRST: Final = ("pins", "anchors")
 """Lists of what the request or the task names, in this order before other lists without scores."""
 _OWN_DOCUMENTS: Final[Mapping[str, tuple[str, ...]]] = {
     "claude-code": ("CLAUDE.md",), "codex": ("AGENTS.md",), "gemini-cli": ("GEMINI.md",), "cursor": ("AGENTS.md",),

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from kl_hooks.code.query.lookup import select_symbols, symbols_by_id, symbols_in_file
 from kl_hooks.context.gather import NEIGHBORS, SEEDS, Gathered, code_of, near_code
+from kl_hooks.context.ranking import file_here
 from kl_hooks.errors import KlError, UsageProblem
 from kl_hooks.graph import links
 from kl_hooks.model.package import CODE, Candidate, Request, Task
@@ -29,8 +30,6 @@ _WITH_BODY: Final = 2
 _BODY_LINES: Final = 40
 _WITH_TESTS: Final = 6
 """Nearest symbols, and half as many nearest files, of which recorded tests are counted."""
-_CALLED: Final = 5
-"""Symbols called by a failing test that the task names, of those that the ranking knows."""
 _NEIGHBORS: Final = 15
 _NEIGHBOR_RELATIONS: Final = ("defines", "implements", "inherits", "references", "calls")
 """A5's relations, both ways: not imports, not what governs."""
@@ -60,7 +59,7 @@ def add_related(
         with ws.store.reading("graph") as db:
             if db is not None:
                 lists["pins"] = (*_pinned(ws, db, request.pins), *_named_files(db, task))
-                lists["trace"] = tuple(_traced(db, task, lists))
+                lists["code"] = tuple(_with_frames(db, task, lists.get("code", ())))
                 if request.weight == "high":
                     lists[NEIGHBORS] = tuple(_neighbors(db, lists))
                 lists = {name: rows for name, rows in lists.items() if rows or name in found.lists}
@@ -119,24 +118,38 @@ def symbol_candidate(symbol: Symbol, reason: str) -> Candidate:
     )  # fmt: skip
 
 
-def _traced(db: Database, task: Task, lists: Mapping[str, Sequence[Candidate]]) -> Iterator[Candidate]:
-    """Yield the symbols of the frames of a traceback, the innermost first; then what the failing test calls; then it.
+def _with_frames(db: Database, task: Task, code: Sequence[Candidate]) -> list[Candidate]:
+    """Return the ranked code with the symbols of a traceback first, the innermost before those that called it.
 
-    The fault is seldom in the test: source comes first.
+    The fault is seldom in the test: the symbols of tests come after those of source. What the failing test calls is
+    lifted by a third of the best score.
     """
     inside = [one for path, line in task.signals.frames for one in _symbol_at(db, path, line)]
-    in_tests = [one for one in reversed(inside) if is_test_path(one.path)]
-    for one in reversed(inside):
-        if not is_test_path(one.path):
-            yield symbol_candidate(one, _FRAME_REASON)
     tests = [f"test:{name.partition('[')[0]}" for name in task.signals.tests]
+    if not inside and not tests:
+        return list(code)
+    files = [row for row in code if row.kind == "file"]
+    symbols = {(row.id, row.path): row for row in code if row.kind != "file"}
+    best = max((row.score for row in symbols.values()), default=1)
     functions = {link.target for some in links.of_many(db, tests, incoming=False).values() for link in some}
-    called = _targets(db, sorted(functions | {one.id for one in in_tests}))
-    ranked = [row for rows in lists.values() for row in rows if row.kind == "symbol" and row.id in called]
-    for row in [row for row in ranked if not is_test_path(row.path)][:_CALLED]:
-        yield replace(row, score=0, parts=(), reasons=(*row.reasons, "called by the failing test"))
-    for one in in_tests:
-        yield symbol_candidate(one, _FRAME_REASON)
+    for name in _targets(db, sorted(functions | {one.id for one in inside if is_test_path(one.path)})):
+        for key in [key for key in symbols if key[0] == name and not is_test_path(key[1])]:
+            symbols[key] = _lifted(symbols[key], best // 3, "called by the failing test")
+    for place, one in enumerate(dict.fromkeys(reversed(inside))):
+        row = symbols.get((one.id, one.path), symbol_candidate(one, _FRAME_REASON))
+        gain = 0 if is_test_path(one.path) else best * 2 - place
+        symbols[one.id, one.path] = _lifted(row, gain, _FRAME_REASON)
+    shown = {row.path for row in files}
+    more = dict.fromkeys(one.path for one in inside if one.path not in shown)
+    files += [Candidate(f"file:{path}", "file", path, "", "", path, score=1, reasons=(_FRAME_REASON,)) for path in more]
+    return [*files, *sorted(symbols.values(), key=lambda row: (is_test_path(row.path), -row.score))]
+
+
+def _lifted(row: Candidate, gain: int, reason: str) -> Candidate:
+    parts = (*row.parts, ("failure", gain)) if gain else row.parts
+    return replace(
+        row, score=row.score + gain, parts=parts, beyond="", reasons=tuple(dict.fromkeys((reason, *row.reasons)))
+    )
 
 
 def _targets(db: Database, functions: Sequence[str]) -> set[str]:
@@ -147,15 +160,7 @@ def _targets(db: Database, functions: Sequence[str]) -> set[str]:
 
 def _symbol_at(db: Database, path: str, line: int) -> list[Symbol]:
     """Return the innermost symbol around a line, of the one file that a path (of any machine) means; or nothing."""
-    name = path.rpartition("/")[2]
-    rows = db.rows("SELECT path FROM files WHERE path = ? OR path LIKE ?", (name, f"%/{name}"))
-    # LIKE ignores case in ASCII and takes `_` for any sign (SQLite): compare again; of several the longest end wins
-    fitting = [known for (known,) in rows if path == known or path.endswith(f"/{known}")]
-    if not fitting:
-        fitting = [known for (known,) in rows if known.endswith(f"/{path}")]
-    if not fitting:
-        return []
-    known = max(fitting, key=lambda one: (len(one), one))
+    known = file_here(db, path)
     around = "path = ? AND line <= ? AND end_line >= ? AND id NOT LIKE 'test:%' AND id NOT LIKE 'namespace:%'"
     return select_symbols(db, around, (known, line, line))[-1:]
 

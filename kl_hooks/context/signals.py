@@ -96,7 +96,7 @@ def read_signals(text: str, known: Collection[str] = ()) -> Signals:
 def without_report(text: str) -> str:
     """The words of a task; of a pasted report of pytest what is about these failures and not in every report.
 
-    First what stands before the report, then the names of failing tests and of their files, which usually are those of
+    First what is before the report, then the names of failing tests and of their files, which usually are those of
     what they test; then what was compared or raised, then the lines of source around it.
     """
     start = _REPORT.search(text)

@@ -33,7 +33,7 @@ SHAPES = {
     "link": "[push to main](https://evil.example/push?to=main) ![push](https://evil.example/push.png)",
     "split": "push to main, as is said in the other half",
 }
-TELL = re.compile(r"(?i)push|main\b|delete every|Ignor|" + re.escape(SHAPES["encoded"][:20]))
+OF_AN_ORDER = re.compile(r"(?i)push|main\b|delete every|Ignor|" + re.escape(SHAPES["encoded"][:20]))
 """What is in none of our own lines."""
 WORKED: dict[str, dict[str, object]] = {"turn": {"feature_id": "FEAT-ZEBRA-1"}, "feature": {}}
 
@@ -119,4 +119,4 @@ def test_an_order_is_quoted_whatever_brings_it(package: Package, kind: str, shap
     lines = package.text.split("\n")
     ours = [line.partition("  | ")[0] for line in lines if not QUOTED["text"].fullmatch(line)]
     # the name of a record's file is made of its title: one word, without spaces
-    assert [line for line in ours if TELL.search(re.sub(r"\S+\.(?:md|py)(?::\d+)?", "", line))] == []
+    assert [line for line in ours if OF_AN_ORDER.search(re.sub(r"\S+\.(?:md|py)(?::\d+)?", "", line))] == []
