@@ -223,7 +223,7 @@ def audit_(words: tuple[str, ...], package: str, shape: str) -> None:
         echo(f"{one['created_at']}  {one['policy_decision_id']}  {what}  {one['subject']}  {counts}")
         echo_lines(f"  {effect}  {name}  ({rule})" for effect, rule, name in one["items"])
         if one["more_items"]:
-            echo(f"  … and {one['more_items']} more")
+            echo(f"  … and {one['more_items']} more, which are not logged")
     if not found:
         warn("no decision is recorded. Packages are governed where there is a .kl/policy.yaml")
 

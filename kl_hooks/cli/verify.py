@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -11,7 +12,7 @@ import click
 
 from kl_hooks.cli.evidence import all_evidence, failure_text, hints, proven_content
 from kl_hooks.cli.options import format_option
-from kl_hooks.cli.output import echo, echo_json, echo_lines, short, workspace
+from kl_hooks.cli.output import counted, echo, echo_json, echo_lines, short, workspace
 from kl_hooks.errors import CLEAN, ENVIRONMENT_ERROR, FINDINGS, EnvironmentProblem, UsageProblem
 from kl_hooks.evidence.ingestion import Snapshot
 from kl_hooks.evidence.ledger import Entry
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from kl_hooks.proof.gate import Nearest
     from kl_hooks.proof.impact import SymbolState
 
+_NAMED: Final = 3
 _NEEDED: Final = {Tier.INFERRED: "one complete passing run", Tier.VERIFIED: "two independent observations"}
 """What `--require` asks for, in words."""
 _PROVEN: Final = "proven"
@@ -364,8 +366,14 @@ def _open_symbol_lines(answer: _Answer, tree: str) -> Iterator[str]:
 def _notes(found: Proof) -> Iterator[str]:
     """What is worth knowing beside the reasons."""
     yield from (f"  note: {one}" for one in found.notes)
-    if found.not_assessed:
-        yield f"  note: not assessed: {name_list(found.not_assessed, 3)}"
+    if 0 < len(found.not_assessed) <= _NAMED:
+        yield f"  note: not assessed: {name_list(found.not_assessed, _NAMED)}"
+    elif found.not_assessed:
+        # nobody acts on the first three of fifty: where most of them are is what helps
+        files = Counter(one.partition("::")[0].partition(" (")[0] for one in found.not_assessed)
+        [(name, most)] = files.most_common(1)
+        where = f"{most} in {name}" if most > 1 else f"in {counted(len(files), 'file')}"
+        yield f"  note: {len(found.not_assessed)} tests not assessed, {where}: kl verify --format json lists them"
 
 
 def _passed_lines(answer: _Answer) -> Iterator[str]:

@@ -232,7 +232,7 @@ def _refusal(ws: Workspace, edits: Sequence[Edit]) -> str:
     from kl_hooks.arch.report import violation_lines
 
     lines = [line for one in found[:_NAMED] for line in violation_lines(one, titles)]
-    more = [f"… and {len(found) - _NAMED} more"] if len(found) > _NAMED else []
+    more = [f"… and {len(found) - _NAMED} more imports that cross a layer"] if len(found) > _NAMED else []
     one = found[0]
     allow = f"kl arch allow {one.source_layer} {one.target_layer} --until 30d --reason TEXT"
     return "\n".join(

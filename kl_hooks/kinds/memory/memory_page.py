@@ -67,7 +67,7 @@ def _lines(ws: Workspace, records: Sequence[Record], more: int = 0) -> Iterator[
         title = quoted_field(record.title, 200)
         yield f"- [{one.support.tier.word}] (×{one.tally.reinforcement}) {title} {name}{quarantine}"
     if rest := max(0, len(items) - _MOST_LINES) + more:
-        yield f"- and {rest} more"
+        yield f"- and {rest} more: `kl memory list`"
     if not items:
         yield "None yet."
 
