@@ -126,11 +126,6 @@ def fork_point(repo: Repository, commit: str) -> str:
     return bases[0].decode("ascii") if bases else ""
 
 
-def content_name(rev: str) -> str:
-    """A revision as the name of a content: a branch called `staged` is not what is staged."""
-    return f"{rev}^{{}}" if rev in (WORKTREE, STAGED) else rev
-
-
 def manifest_on_disk(ws: Workspace) -> bool:
     """True if the working tree has a manifest, whatever the content looked at has."""
     return (ws.root / MANIFEST).exists()

@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
@@ -17,7 +17,8 @@ from typing import Any, Final
 from kl_hooks.arch.content import Content
 from kl_hooks.arch.layer_check import ContractResult
 from kl_hooks.arch.layers import ManifestProblems
-from kl_hooks.arch.packages import checked_packages, package_folders
+from kl_hooks.arch.packages import package_folders, product_packages
+from kl_hooks.code.modules import plain_name
 from kl_hooks.config.compile_cache import load_compiled
 from kl_hooks.errors import EnvironmentProblem
 from kl_hooks.git.files import UNREADABLE_BLOB, FileEntry
@@ -267,7 +268,7 @@ def check_contracts(cache: Path, content: Content, modules: Mapping[str, str], m
 def _folders(path_name: str, contract: Contract, modules: Mapping[str, str]) -> dict[str, list[str]]:
     """Package → its folders; ManifestProblems for a package that is not there, or there twice."""
     named = [word for one in contract.options if one.key in _MODULES for word in _words(one.value)]
-    known = checked_packages(modules, named)
+    known = _checked_packages(modules, named)
     found = {package: package_folders(package, modules) for package in contract.root_packages or known}
     problems = []
     for package, folders in found.items():
@@ -374,3 +375,17 @@ def _relative(answer: Any, tree: str) -> Any:
             if key in one:
                 one[key] = one[key].replace(tree, "")
     return answer
+
+
+def _checked_packages(modules: Mapping[str, str], named: Iterable[str] = ()) -> list[str]:
+    """The top-level packages of the product, and those others that contracts name by one of their modules."""
+    tops = {plain_name(dotted).partition(".")[0] for dotted in modules.values()}
+    wanted = {*product_packages(modules), *({name.partition(".")[0] for name in named} & tops)}
+    return [top for top in sorted(wanted) if top and len(_proper(top, modules)) == 1]
+
+
+def _proper(package: str, modules: Mapping[str, str]) -> list[str]:
+    """Its folders, or one of them for a namespace package; none for a single module."""
+    folders = package_folders(package, modules)
+    init = [folder for folder in folders if f"{folder}/__init__.py" in modules]
+    return init if len(init) > 1 else folders[:1]

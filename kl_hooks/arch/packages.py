@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Final
 
 from kl_hooks.code.modules import plain_name
@@ -71,17 +71,3 @@ def package_folders(package: str, modules: Mapping[str, str]) -> list[str]:
         if init and not deeper:
             proper.add(folder)
     return sorted(proper or found)
-
-
-def checked_packages(modules: Mapping[str, str], named: Iterable[str] = ()) -> list[str]:
-    """The top-level packages of the product, and those others that contracts name by one of their modules."""
-    tops = {plain_name(dotted).partition(".")[0] for dotted in modules.values()}
-    wanted = {*product_packages(modules), *({name.partition(".")[0] for name in named} & tops)}
-    return [top for top in sorted(wanted) if top and len(_proper(top, modules)) == 1]
-
-
-def _proper(package: str, modules: Mapping[str, str]) -> list[str]:
-    """Its folders, or one of them for a namespace package; none for a single module."""
-    folders = package_folders(package, modules)
-    init = [folder for folder in folders if f"{folder}/__init__.py" in modules]
-    return init if len(init) > 1 else folders[:1]

@@ -6,46 +6,32 @@ import os
 import select
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from kl_hooks.arch.check import CheckOptions, run_check
-from kl_hooks.arch.content import (
-    STAGED,
-    WORKTREE,
-    content_name,
-    fork_point,
-    manifest_on_disk,
-    pushed_commits,
-    require_repository,
-)
+from kl_hooks.arch.content import STAGED, WORKTREE, fork_point, manifest_on_disk, pushed_commits, require_repository
 from kl_hooks.arch.layer_check import Verdict
 from kl_hooks.arch.report import output_lines
 from kl_hooks.cli.groups import LazyGroup
 from kl_hooks.cli.options import format_option
-from kl_hooks.cli.output import (
-    counted,
-    echo,
-    echo_json,
-    echo_line,
-    echo_lines,
-    path_from_root,
-    path_from_top,
-    warn,
-    workspace,
-)
+from kl_hooks.cli.output import counted, echo, echo_json, echo_line, echo_lines, path_from_root, warn, workspace
 from kl_hooks.errors import UsageProblem
 from kl_hooks.model.manifest import BASELINE, MANIFEST
+from kl_hooks.model.text import one_line
 from kl_hooks.workspace import Workspace
 
 if TYPE_CHECKING:
     from kl_hooks.arch.baseline import BaselineEntry
     from kl_hooks.arch.content import ChangedRange
     from kl_hooks.arch.importers import ImportedConfig
+
+_MOST: Final = 40
+"""Rows of one list; JSON has all."""
 
 
 _COMMANDS = {
@@ -144,7 +130,7 @@ def _workspace(folder: str | None) -> Workspace:
 
 def _request(ws: Workspace, span: str | None, options: dict[str, Any]) -> _Request:
     top = require_repository(ws).top
-    folder = path_from_top(options["folder"], top).rstrip("/") if options["folder"] is not None else ""
+    folder = _path_from_top(options["folder"], top).rstrip("/") if options["folder"] is not None else ""
     manifest = options["manifest"] or ""
     if manifest:
         place = Path(os.path.abspath(manifest))  # noqa: PTH100 (which follows links)
@@ -261,7 +247,7 @@ def explain(what: str, shape: str) -> None:
     and who of them imports it, each with the decision: allowed, excepted, in the baseline, ignored, forbidden.
     For a layer: its paths and files, what it may depend on and does, who uses it, and what breaks its rule.
     """
-    from kl_hooks.arch.overview import EXPLAIN_SCHEMA, check_worktree, explanation, explanation_lines
+    from kl_hooks.arch.overview import EXPLAIN_SCHEMA, check_worktree, explanation
 
     ws = workspace()
     seen, notes = check_worktree(ws)
@@ -274,7 +260,7 @@ def explain(what: str, shape: str) -> None:
             echo("no .kl/architecture.yaml in this repository - nothing to explain. Create one with: kl init")
         return
     try:
-        paths = [path_from_top(what, Path(ws.repo.top if ws.repo else ws.root)), what]
+        paths = [_path_from_top(what, Path(ws.repo.top if ws.repo else ws.root)), what]
     except UsageProblem:
         paths = [what]
     answer = explanation(seen, what, paths)
@@ -302,7 +288,7 @@ def fix(paths: tuple[str, ...], dry_run: bool, accepted: bool, shape: str) -> in
 
     ws = workspace()
     top = Path(ws.repo.top if ws.repo else ws.root)
-    done = fix_violations(ws, [path_from_top(path, top) for path in paths], not dry_run, accepted)
+    done = fix_violations(ws, [_path_from_top(path, top) for path in paths], not dry_run, accepted)
     for remark in done.notes:
         warn(remark)
     if shape == "json":
@@ -527,3 +513,80 @@ def _import_to_dict(found: ImportedConfig, text: str, wrote: bool) -> dict[str, 
         "text": text,
         "wrote": wrote,
     }
+
+
+def explanation_lines(facts: Mapping[str, Any]) -> list[str]:
+    """The lines to print."""
+    return _layer_lines(facts) if facts["kind"] == "layer" else _file_lines(facts)
+
+
+def _file_lines(facts: Mapping[str, Any]) -> list[str]:
+    root = facts["root"] or "the top of the repository"
+    lines = [one_line(facts["path"]), f"  module   {one_line(facts['module'])}", f"           {facts['because']}"]
+    lines.append(f"           source root: {one_line(root)}")
+    if facts["same_name"]:
+        others = ", ".join(facts["same_name"][:3]) + (", ..." if len(facts["same_name"]) > 3 else "")
+        lines.append(f"           other files of that name: {one_line(others)}")
+    if facts["others"]:
+        lines.append(f"           other files of this module name: {one_line(', '.join(facts['others']))}")
+    if facts["problem"]:
+        lines.append(f"  problem  {one_line(facts['problem'])}")
+    if facts["layer"] is None:
+        return [*lines, f"  layer    none: no path of {facts['line']} covers it, so nothing it imports is judged"]
+    decision = f"  ({facts['decision']})" if facts["decision"] else ""
+    lines.append(f"  layer    {facts['layer']}, by its path {facts['owned_by']}")
+    for other in facts["also_covered_by"]:
+        lines.append(f"           the shorter path {other['path']} of {other['layer']} covers it too, and gives way")
+    lines.append(
+        f"           may depend on: {', '.join(facts['may_depend_on']) or '(nothing)'}    {facts['line']}{decision}"
+    )
+    lines += _rows("imports from other layers", facts["imports"], "to", "imported")
+    return lines + _rows("imported from other layers", facts["imported_by"], "from", "importer", places=True)
+
+
+def _rows(title: str, rows: Sequence[Mapping[str, Any]], layer: str, module: str, places: bool = False) -> list[str]:
+    """One import a line: where, which layer, which module, what is decided."""
+    if not rows:
+        return [f"  {title}: none"]
+    shown = rows[:_MOST]
+    where = [one_line(f"{row['path']}:{row['line']}") if places else f"line {row['line']}" for row in shown]
+    columns = [where, [one_line(row[layer]) for row in shown], [one_line(row[module]) for row in shown]]
+    widths = [max(map(len, column)) for column in columns]
+    lines = [f"  {title}"]
+    for row, cells in zip(shown, zip(*columns, strict=True), strict=True):
+        how = "" if row["method"] == "import" else f"  ({row['method']})"
+        padded = "  ".join(cell.ljust(width) for cell, width in zip(cells, widths, strict=True))
+        lines.append(f"    {padded}  {row['decided']}{how}")
+    return lines + ([f"    ... and {len(rows) - _MOST} more: --format json"] if len(rows) > _MOST else [])
+
+
+def _layer_lines(facts: Mapping[str, Any]) -> list[str]:
+    decision = f"  ({facts['decision']})" if facts["decision"] else ""
+    lines = [f"layer {facts['layer']}    {facts['line']}{decision}"]
+    for one in facts["paths"]:
+        lines.append(f"  path     {one_line(one['path'])}  {counted(one['files'], 'file')}")
+    used = [f"{one['layer']} {one['imports']}" for one in facts["may_depend_on"] if one["imports"]]
+    unused = [one["layer"] for one in facts["may_depend_on"] if not one["imports"]]
+    if not used and not unused:
+        lines.append("  may depend on: (nothing)")
+    lines += [f"  may depend on, with imports: {', '.join(used)}"] if used else []
+    lines += [f"  may depend on, unused: {', '.join(unused)}"] if unused else []
+    by = [f"{one['layer']} {one['imports']}{'' if one['allowed'] else ' (not allowed)'}" for one in facts["used_by"]]
+    lines.append(f"  used by: {', '.join(by) or '(no layer)'}")
+    return lines + _rows("imports that the rule forbids", facts["broken"], "to", "imported", places=True)
+
+
+def content_name(rev: str) -> str:
+    """A revision as the name of a content: a branch called `staged` is not what is staged."""
+    return f"{rev}^{{}}" if rev in (WORKTREE, STAGED) else rev
+
+
+def _path_from_top(path: str, top: Path) -> str:
+    """A path as it was typed, from the repository's root; empty for the root. UsageProblem where it leads out."""
+    # as typed and with links resolved: git resolves its top, and /tmp of macOS is a link to /private/tmp
+    for here in (Path(os.path.abspath(path)), Path(path).resolve()):  # noqa: PTH100
+        for base in (top, top.resolve()):
+            if here.is_relative_to(base):
+                found = here.relative_to(base).as_posix()
+                return "" if found == "." else found
+    raise UsageProblem("is not in this repository.", place=path, hint=f"The repository is {top}.")

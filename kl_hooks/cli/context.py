@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 import click
 
 from kl_hooks.cli.options import Option, format_option
-from kl_hooks.cli.output import echo, echo_exactly, echo_json, echo_lines, progress, warn, workspace
+from kl_hooks.cli.output import echo, echo_json, echo_lines, progress, warn, workspace
 from kl_hooks.clock import FixedClock, micros
 from kl_hooks.context.critical import MOST, SECTIONS, CriticalRequest, critical, render_critical
 from kl_hooks.context.deliver import (
@@ -159,7 +160,7 @@ def task(
     if explained and shape != "json":
         text += "\n" + "".join(f"{line}\n" for line in explain_items(made.document))
     if output is None:
-        echo_exactly(text, ws.environ)
+        _echo_exactly(text, ws.environ)
         return
     from kl_hooks.store.files import write_atomic
 
@@ -178,7 +179,7 @@ def show(words: tuple[str, ...], shape: str) -> None:
     ws = workspace()
     made = find_package(ws, words[0])
     _print_warnings(made)
-    echo_exactly(as_json(made.document) + "\n" if shape == "json" else made.text, ws.environ)
+    _echo_exactly(as_json(made.document) + "\n" if shape == "json" else made.text, ws.environ)
 
 
 @context.command(
@@ -305,3 +306,15 @@ def _print_warnings(made: Delivered) -> None:
     for name, how in coverage.items():
         if how.startswith("failed"):
             warn(f"{name} {how}. The package goes on without it.")
+
+
+def _echo_exactly(text: str, environ: Mapping[str, str]) -> None:
+    """Print exactly as many characters as `text` has: an ASCII terminal gets one for each, so the size is unchanged."""
+    locale = next((environ[k] for k in ("LC_ALL", "LC_CTYPE", "LANG") if environ.get(k)), "")
+    encoding = "ascii" if locale in ("C", "POSIX") else sys.stdout.encoding or "utf-8"
+    text = text.encode("utf-8", "replace").decode()
+    try:
+        text.encode(encoding)
+    except UnicodeEncodeError:
+        text = text.translate({ord("·"): "-", ord("…"): "~"}).encode(encoding, "replace").decode(encoding)
+    click.echo(text, nl=False)

@@ -33,6 +33,8 @@ from kl_hooks.store.spool import pending_spools
 from kl_hooks.store.sqlite import has_content
 from kl_hooks.workspace import Workspace, open_workspace
 
+_MINIMUM_GIT: Final = (2, 31)
+
 _Facts = Iterator[tuple[str, str, str]]
 """State (`ok`, `remark`, `wrong`), the finding in words, the exact fix (empty: there is none)."""
 
@@ -138,16 +140,16 @@ def _policy_facts(ws: Workspace) -> _Facts:
 
 
 def _git_facts() -> _Facts:
-    from kl_hooks.git.repository import MINIMUM_GIT, git_version
+    from kl_hooks.git.repository import git_version
 
-    needed = ".".join(map(str, MINIMUM_GIT))
+    needed = ".".join(map(str, _MINIMUM_GIT))
     try:
         found = git_version()
     except KlError as problem:
         yield "wrong", problem.reason, problem.hint or f"Install git {needed} or newer."
         return
     shown = ".".join(map(str, found))
-    if found < MINIMUM_GIT:
+    if found < _MINIMUM_GIT:
         yield "wrong", f"git {shown} is too old.", f"Install git {needed} or newer."
     else:
         yield "ok", f"git {shown}", ""

@@ -33,7 +33,7 @@ from kl_hooks.cli.record_output import (
 )
 from kl_hooks.errors import UsageProblem
 from kl_hooks.evidence.provenance import agent as agent_of
-from kl_hooks.model.kind import Field, Kind, Verb
+from kl_hooks.model.kind import SUPERSEDED, Field, Kind, Verb
 from kl_hooks.model.problem import Problems
 from kl_hooks.model.record import Record
 from kl_hooks.model.text import one_line
@@ -412,7 +412,6 @@ def _search(kind: Kind) -> click.Command:
 
 def _show(kind: Kind) -> click.Command:
     from kl_hooks.records.liveness import stale_reasons, with_stale_status
-    from kl_hooks.records.write import proposed_successors
 
     @click.command("show", epilog=f"Example: kl {kind.name} show {kind.prefix}-0001")
     @click.argument("id")
@@ -425,7 +424,7 @@ def _show(kind: Kind) -> click.Command:
         line, why = supersession_chain(ws, record), stale_reasons(ws, [record]).get(record.id, "")
         warn_of_index_problems()
         lines = [*record_lines(ws, record, line)]
-        for one in proposed_successors(ws, record):
+        for one in _proposed_successors(ws, record):
             lines.append(f"\n{one.id} ({one.status}) would take its place: kl {kind.name} accept {one.id}")
         lines += [f"\nIt is outdated: {why}."] if why else []
         print_answer(shape, record_to_dict(ws, record) | {"chain": [one.id for one in line], "stale": why}, lines)
@@ -499,3 +498,12 @@ def _print_list(kind: Kind, found: list[Record], total: int, none: str, shape: s
 def _with_article(noun: str) -> str:
     """`a decision`, `an objective`."""
     return f"{'an' if noun[:1] in 'aeio' else 'a'} {noun}"
+
+
+def _proposed_successors(ws: Workspace, record: Record) -> list[Record]:
+    """Return the proposed records that will supersede this one once they are accepted."""
+    kind = ws.kinds[record.kind]
+    if SUPERSEDED not in kind.statuses or record.status == SUPERSEDED:
+        return []
+    proposed = list_records(ws, RecordFilter((kind.name,), kind.statuses[:1]))
+    return [one for one in proposed if record.id in one.many("supersedes")]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -12,9 +13,11 @@ from kl_hooks.cli.options import Option, format_option, given, top_option
 from kl_hooks.cli.output import initialized_workspace, print_answer, print_list, warn, workspace
 from kl_hooks.cli.record_output import print_record
 from kl_hooks.errors import UsageProblem
-from kl_hooks.kinds.outcome import read_task_file, record_queued
 from kl_hooks.kinds.outcome import record_outcome as record
+from kl_hooks.kinds.outcome import record_queued
+from kl_hooks.model.problem import Problem, Problems
 from kl_hooks.model.text import one_line
+from kl_hooks.records.document import fields_by_heading, leading_title, read_front_matter, split_lines
 from kl_hooks.records.query import NO_LIMIT, RecordFilter, get_record, record_to_dict, search_records
 from kl_hooks.records.write import validate_or_raise
 from kl_hooks.store.files import read_small
@@ -22,6 +25,30 @@ from kl_hooks.store.files import read_small
 if TYPE_CHECKING:
     from kl_hooks.model.record import Record
     from kl_hooks.workspace import Workspace
+
+_KEYS: Final[Mapping[str, str]] = {
+    "id": "task_id", "task_id": "task_id", "title": "title", "feature_id": "feature_id", "feature": "feature_id",
+    "started": "started_at", "started_at": "started_at", "completed": "completed_at", "completed_at": "completed_at",
+    "coverage": "test_coverage", "test_coverage": "test_coverage", "review_cycles": "review_cycles",
+    "duration_minutes": "duration_minutes",
+}  # fmt: skip
+_TEXTS: Final[Mapping[str, str]] = {
+    "requirements": "task_requirements", "description": "task_requirements", "task": "task_requirements",
+    "overview": "task_requirements", "acceptance criteria": "task_requirements", "summary": "summary",
+    "implementation summary": "summary", "outcome": "summary", "result": "summary", "approach": "approach_used",
+    "implementation": "approach_used", "implementation notes": "approach_used",
+}  # fmt: skip
+_LISTS: Final[Mapping[str, str]] = {
+    "problems": "problems_encountered", "problems encountered": "problems_encountered",
+    "issues": "problems_encountered", "lessons": "lessons_learned", "lessons learned": "lessons_learned",
+    "patterns": "patterns_used", "patterns used": "patterns_used",
+}  # fmt: skip
+_OUTCOMES: Final[Mapping[str, tuple[str, bool]]] = {
+    "completed": ("task_completed", True), "complete": ("task_completed", True), "done": ("task_completed", True),
+    "blocked": ("task_blocked", False), "cancelled": ("task_cancelled", False), "canceled": ("task_cancelled", False),
+    "failed": ("task_failed", False), "in_review": ("phase_completed", True),
+}  # fmt: skip
+"""Status of a task → how it ended, and whether it succeeded."""
 
 
 @click.command(
@@ -128,3 +155,34 @@ def _similar_text(one: Record) -> str:
     parts += [("problem", text) for text in one.many("problems_encountered")[:3]]
     parts += [("lesson", text) for text in one.many("lessons_learned")[:3]]
     return "\n".join(lines + [f"    {name:<8}  {one_line(text, 160)}" for name, text in parts])
+
+
+def read_task_file(path: str, data: bytes) -> dict[str, Any]:
+    """Return the raw fields of an outcome that a task's Markdown file states. Problems where it can't be read."""
+    try:
+        lines = split_lines(data.decode("utf-8-sig"))
+    except UnicodeDecodeError as error:
+        line = data[: error.start].count(b"\n") + 1
+        raise Problems([Problem(path, line, 0, "this line is not UTF-8.", "Save the file as UTF-8.")]) from None
+    raw: dict[str, Any] = {}
+    if lines and lines[0].rstrip() == "---":
+        front, problems = read_front_matter(path, lines)
+        if front is None:
+            raise Problems(problems)
+        raw, lines = _fields_of_keys(front.raw), lines[front.end + 1 :]
+    raw = fields_by_heading(lines, _TEXTS, _LISTS) | raw
+    if "title" not in raw and (title := leading_title(lines)):
+        raw["title"] = title
+    return raw
+
+
+def _fields_of_keys(keys: Mapping[str, Any]) -> dict[str, Any]:
+    raw: dict[str, Any] = {}
+    for key, value in keys.items():
+        name = _KEYS.get(key.strip().lower())
+        if name and value not in (None, "", "null", [], {}):
+            raw.setdefault(name, value)
+    status = str(keys.get("status") or "").strip().lower().replace("-", "_").replace(" ", "_")
+    if status in _OUTCOMES:
+        raw["outcome_type"], raw["success"] = _OUTCOMES[status]
+    return raw

@@ -6,7 +6,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
@@ -149,30 +149,7 @@ def short(identifier: str | None, digits: int = 12) -> str:
     return identifier[:digits] if identifier else "unknown"
 
 
-def echo_exactly(text: str, environ: Mapping[str, str]) -> None:
-    """Print exactly as many characters as `text` has: an ASCII terminal gets one for each, so the size is unchanged."""
-    locale = next((environ[k] for k in ("LC_ALL", "LC_CTYPE", "LANG") if environ.get(k)), "")
-    encoding = "ascii" if locale in ("C", "POSIX") else sys.stdout.encoding or "utf-8"
-    text = text.encode("utf-8", "replace").decode()
-    try:
-        text.encode(encoding)
-    except UnicodeEncodeError:
-        text = text.translate({ord("·"): "-", ord("…"): "~"}).encode(encoding, "replace").decode(encoding)
-    click.echo(text, nl=False)
-
-
 def path_from_root(root: Path, name: str) -> str:
     """Return a path as typed, from `root`; unchanged where it leads out of it."""
     full = Path(os.path.abspath(name))  # noqa: PTH100 (Path.resolve would follow links)
     return full.relative_to(root).as_posix() if full.is_relative_to(root) else name
-
-
-def path_from_top(path: str, top: Path) -> str:
-    """A path as it was typed, from the repository's root; empty for the root. UsageProblem where it leads out."""
-    # as typed and with links resolved: git resolves its top, and /tmp of macOS is a link to /private/tmp
-    for here in (Path(os.path.abspath(path)), Path(path).resolve()):  # noqa: PTH100
-        for base in (top, top.resolve()):
-            if here.is_relative_to(base):
-                found = here.relative_to(base).as_posix()
-                return "" if found == "." else found
-    raise UsageProblem("is not in this repository.", place=path, hint=f"The repository is {top}.")

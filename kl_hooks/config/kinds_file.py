@@ -10,21 +10,23 @@ from typing import Final
 
 from kl_hooks.config.yaml import MapNode, Node, NodeReader, TextNode, load_yaml
 from kl_hooks.errors import UsageProblem
-from kl_hooks.model.kind import (
-    AUTHORITIES,
-    BUDGET_CATEGORIES,
-    FIELD_TYPES,
-    FIRST_FIELDS,
-    LAST_FIELDS,
-    NATURES,
-    Field,
-    Kind,
-    Verb,
-    with_proposals,
-)
+from kl_hooks.model.kind import AUTHORITIES, FIRST_FIELDS, LAST_FIELDS, Field, Kind, Verb, with_proposals
 from kl_hooks.model.problem import Problem
 from kl_hooks.model.text import one_line, suggest_spelling
 from kl_hooks.store.files import read_small
+
+_NATURES: Final = ("directive", "observation")
+
+FIELD_TYPES: Final = ("line", "text", "lines", "words", "choice", "number", "flag", "date", "ids", "map")
+"""What a field can hold: a line; several lines; a list of texts; a list of short words (tags); one of its choices; a
+whole number; true or false; a date or a moment (ISO 8601); a list of IDs, each of which becomes a Link; text by text.
+"""
+
+BUDGET_CATEGORIES: Final = (
+    "feature_context", "similar_outcomes", "relevant_patterns", "architecture_context", "warnings", "domain_knowledge",
+    "role_constraints", "quality_gate_configs", "turn_states", "implementation_modes",
+)  # fmt: skip
+"""The categories of a package's budget."""
 
 _NAME: Final = re.compile(r"[a-z][a-z0-9_]{0,39}")
 _MAX_TEXT: Final = 300
@@ -317,13 +319,13 @@ def _build_kind(reader: NodeReader, root: Node, found: _Map) -> Kind:
     days = reader.keys(found.node("ttl"), AUTHORITIES, ' in "ttl"') if "ttl" in found else {}
     verbs = _read_verbs(reader, found, statuses, [*names, "source", "superseded_by"])
     # a file in git instructs whoever clones it, and a verb for persons shows that one decides: both wait for a person
-    usual = NATURES[0] if storage == "file" or any(verb.person for verb in verbs) else NATURES[1]
+    usual = _NATURES[0] if storage == "file" or any(verb.person for verb in verbs) else _NATURES[1]
     made = Kind(
         name=name, plural=found.shaped("plural", _WORD, "small letters, digits and `-`") or f"{name}s",
         prefix=found.shaped("prefix", _PREFIX, "2 to 10 capitals and digits"), storage=storage,
         purpose=found.line("purpose"), statuses=statuses, fields=fields, numbering=numbering, verbs=verbs,
         live=tuple(found.words("live", statuses)) if "live" in found else _live(statuses, verbs),
-        nature=found.choice("nature", NATURES, usual),
+        nature=found.choice("nature", _NATURES, usual),
         section=found.line("section", name.replace("-", " ").capitalize()),
         list_fields=tuple(found.words("beside", names)), filed=tuple(found.words("filed", statuses)),
         budget_category=found.choice("share", BUDGET_CATEGORIES, "domain_knowledge"),

@@ -14,12 +14,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kl_hooks.config.compile_cache import load_compiled
-from kl_hooks.model.lifecycle import LIFECYCLE_FILE, MOST_DAYS, Lifecycle
+from kl_hooks.model.lifecycle import LIFECYCLE_FILE, Lifecycle
 from kl_hooks.model.problem import Problem, Problems
 from kl_hooks.store.files import read_small
 
 if TYPE_CHECKING:
     from kl_hooks.config.yaml import Node, NodeReader
+
+MOST_DAYS = 36_500
+"""Of any number of days in that file."""
 
 
 SETTINGS_FILE: Final = ".kl/config.yaml"

@@ -11,7 +11,6 @@ from typing import Any, Final
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
 from kl_hooks.git.run import GitFailed, git
 
-MINIMUM_GIT: Final = (2, 31)
 # A flag that rev-parse does not know is printed as it is: a separator that paths with newlines survive.
 _MARK: Final = "--kl-next"
 

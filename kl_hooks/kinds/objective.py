@@ -18,7 +18,6 @@ from kl_hooks.records.permissions import agent_author
 from kl_hooks.records.query import get_record
 
 if TYPE_CHECKING:
-    from kl_hooks.model.package import Candidate
     from kl_hooks.workspace import Workspace
 
 _MAX_TASKS: Final = 5
@@ -128,11 +127,3 @@ def link_task(ws: Workspace, identifier: str, task: str, *, done: bool, session:
     from kl_hooks.records.write import change_record  # here: before a compaction an agent's hook only reads
 
     return change_record(ws, record, raw, how="link", by=by or session)
-
-
-def objective_candidate(ws: Workspace, record: Record) -> Candidate:
-    """Return an objective as a candidate for a context package: progress and the tasks that remain."""
-    from kl_hooks.records.retrieval import record_candidate
-
-    lines = reported_progress(ws, [record])[record.id].summary(record)
-    return replace(record_candidate(ws, record), text="\n".join(lines), summary=lines[0])

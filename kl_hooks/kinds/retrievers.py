@@ -21,7 +21,7 @@ from kl_hooks.errors import EnvironmentProblem
 from kl_hooks.hookspecs import Retriever
 from kl_hooks.kinds.failure import failure_candidate
 from kl_hooks.kinds.feature import feature_ids, specification_files
-from kl_hooks.kinds.objective import objective_candidate
+from kl_hooks.kinds.objective import reported_progress
 from kl_hooks.kinds.turn import continuation, is_rejected, last_turns
 from kl_hooks.model.package import Candidate
 from kl_hooks.model.record import Record
@@ -241,7 +241,7 @@ def _candidates(ws: Workspace, db: Database | None, found: Sequence[_Anchored]) 
 def _candidate(ws: Workspace, record: Record) -> Candidate:
     if record.kind == "failure":
         return failure_candidate(ws, record)
-    return objective_candidate(ws, record) if record.kind == "objective" else record_candidate(ws, record)
+    return _objective_candidate(ws, record) if record.kind == "objective" else record_candidate(ws, record)
 
 
 def _governed_symbols(db: Database, record: Record, anchor: str) -> Iterator[Candidate]:
@@ -279,7 +279,7 @@ def _objectives(ws: Workspace) -> Iterator[Candidate]:
     active.sort(key=lambda one: (one.text("updated") or one.text("date"), one.id), reverse=True)
     more = len(active) - _MAX_OBJECTIVES
     for number, record in enumerate(active[:_MAX_OBJECTIVES]):
-        made = replace(objective_candidate(ws, record), is_lasting=True, reasons=("an active objective",))
+        made = replace(_objective_candidate(ws, record), is_lasting=True, reasons=("an active objective",))
         if number == 0:
             others = f"(+{len(active) - 1} more active) " if len(active) > 1 else ""
             count = f"\n{len(active)} objectives are active; the newest {_MAX_OBJECTIVES} are shown" if more > 0 else ""
@@ -329,3 +329,11 @@ def _failures(ws: Workspace, task: Task) -> Iterator[Candidate]:
 
 
 RETRIEVERS: Final = (Retriever("anchors", 200, _find_anchored), Retriever("standing", 100, _find_always_offered))
+
+
+def _objective_candidate(ws: Workspace, record: Record) -> Candidate:
+    """Return an objective as a candidate for a context package: progress and the tasks that remain."""
+    from kl_hooks.records.retrieval import record_candidate
+
+    lines = reported_progress(ws, [record])[record.id].summary(record)
+    return replace(record_candidate(ws, record), text="\n".join(lines), summary=lines[0])

@@ -9,17 +9,8 @@ from typing import Final
 
 from kl_hooks.model.symbol import RECORD_ID
 
-FIELD_TYPES: Final = ("line", "text", "lines", "words", "choice", "number", "flag", "date", "ids", "map")
-"""What a field can hold: a line; several lines; a list of texts; a list of short words (tags); one of its choices; a
-whole number; true or false; a date or a moment (ISO 8601); a list of IDs, each of which becomes a Link; text by text.
-"""
 AUTHORITIES: Final = ("human", "agent", "auto")
 """Who vouches for a record, the most trusted first."""
-BUDGET_CATEGORIES: Final = (
-    "feature_context", "similar_outcomes", "relevant_patterns", "architecture_context", "warnings", "domain_knowledge",
-    "role_constraints", "quality_gate_configs", "turn_states", "implementation_modes",
-)  # fmt: skip
-"""The categories of a package's budget."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +157,6 @@ class Kind:
         return SUPERSEDED in self.statuses and status == self.statuses[0] not in self.live
 
 
-NATURES: Final = ("directive", "observation")
 PROPOSED: Final = "proposed"
 REJECTED: Final = "rejected"
 SUPERSEDED: Final = "superseded"

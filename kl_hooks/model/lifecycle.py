@@ -9,8 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 LIFECYCLE_FILE = ".kl/knowledge/lifecycle.yaml"
-MOST_DAYS = 36_500
-"""Of any number of days in that file."""
 
 
 @dataclass(frozen=True, slots=True)

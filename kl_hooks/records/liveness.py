@@ -5,18 +5,13 @@ One rule for context packages, critical context, `memory inject`, agent tools an
 
 from __future__ import annotations
 
-import hashlib
 import re
-from collections.abc import Collection, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Final
 
-from kl_hooks.errors import UsageProblem
 from kl_hooks.model.record import Record
-from kl_hooks.records.events import CONTENT, events_by_record
 from kl_hooks.records.query import RecordFilter, get_records
 from kl_hooks.records.repository import is_expired
-from kl_hooks.store.files import read_small
 
 if TYPE_CHECKING:
     from kl_hooks.workspace import Workspace
@@ -92,18 +87,6 @@ def uncommitted_paths(ws: Workspace, paths: Collection[str]) -> frozenset[str]:
 
     # an empty path is a row of the database, which no commit has
     return differing_from_head(ws.repo, files) | ({""} & {*paths})
-
-
-def written_by_people(ws: Workspace, files: Mapping[str, str]) -> frozenset[str]:
-    """Return the paths, of ID → path, of files that are as a person last wrote them with kl, in this clone."""
-    found = set()
-    for one, events in events_by_record(ws, list(files)).items():
-        content = next((event.body[CONTENT] for event in reversed(events) if CONTENT in event.body), None)
-        with suppress(UsageProblem):  # one that can't be read is nobody's
-            data = read_small(ws.root / files[one], within=ws.root) if content else None
-            if data is not None and hashlib.sha256(data).hexdigest() == content:
-                found.add(files[one])
-    return frozenset(found)
 
 
 def _not_live_reasons(ws: Workspace, records: Sequence[Record]) -> list[str]:

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from kl_hooks.errors import UsageProblem
 from kl_hooks.model.claim import Observation, tier
 from kl_hooks.model.kind import Kind
 from kl_hooks.model.package import Candidate
 from kl_hooks.model.record import Record
 from kl_hooks.model.text import one_line
-from kl_hooks.records.liveness import filter_live, live_records, stale_reasons, uncommitted_paths, written_by_people
+from kl_hooks.records.events import CONTENT, events_by_record
+from kl_hooks.records.liveness import filter_live, live_records, stale_reasons, uncommitted_paths
 from kl_hooks.records.query import NO_LIMIT, RecordFilter, format_value, search_records
+from kl_hooks.store.files import read_small
 
 if TYPE_CHECKING:
     from kl_hooks.model.package import Task
@@ -64,7 +69,7 @@ def demote_uncommitted(ws: Workspace, found: Sequence[Candidate]) -> list[Candid
     Unless it is as a person has written it with kl in this clone: then who wrote it is known.
     """
     uncommitted = uncommitted_paths(ws, {one.path for one in found if one.path and one.authority == "human"})
-    uncommitted -= written_by_people(ws, {one.id: one.path for one in found if one.path in uncommitted})
+    uncommitted -= _written_by_people(ws, {one.id: one.path for one in found if one.path in uncommitted})
     return [
         replace(
             one,
@@ -124,3 +129,15 @@ def _record_summary(kind: Kind, record: Record) -> str:
     texts = [record.text(name) for name in ([kind.summary_field] if kind.summary_field else required)]
     first = next((one.strip().splitlines()[0] for one in reversed(texts) if one.strip()), "")
     return one_line(f"{record.id} {record.title}" + (f": {first}" if first and first not in record.title else ""))
+
+
+def _written_by_people(ws: Workspace, files: Mapping[str, str]) -> frozenset[str]:
+    """Return the paths, of ID → path, of files that are as a person last wrote them with kl, in this clone."""
+    found = set()
+    for one, events in events_by_record(ws, list(files)).items():
+        content = next((event.body[CONTENT] for event in reversed(events) if CONTENT in event.body), None)
+        with suppress(UsageProblem):  # one that can't be read is nobody's
+            data = read_small(ws.root / files[one], within=ws.root) if content else None
+            if data is not None and hashlib.sha256(data).hexdigest() == content:
+                found.add(files[one])
+    return frozenset(found)

@@ -25,7 +25,7 @@ from kl_hooks.records.events import (
     stored_events,
 )
 from kl_hooks.records.permissions import PROGRAMS, agent_author, refuse_delete, rule_on_change, rule_on_new
-from kl_hooks.records.query import RecordFilter, get_record, get_records, list_records
+from kl_hooks.records.query import get_record, get_records
 from kl_hooks.records.repository import FileChanges, NewIds, kind_folder, records_in_rows, write_row
 from kl_hooks.records.sync import sync
 from kl_hooks.records.validate import validate
@@ -348,15 +348,6 @@ def apply_verb(
     note = {"from": record.status, "to": one.to}
     changed = change_record(ws, record, {**given, "status": one.to}, how=verb, by=by, note=note)
     return _supersede_predecessors(ws, changed, by)
-
-
-def proposed_successors(ws: Workspace, record: Record) -> list[Record]:
-    """Return the proposed records that will supersede this one once they are accepted."""
-    kind = ws.kinds[record.kind]
-    if SUPERSEDED not in kind.statuses or record.status == SUPERSEDED:
-        return []
-    proposed = list_records(ws, RecordFilter((kind.name,), kind.statuses[:1]))
-    return [one for one in proposed if record.id in one.many("supersedes")]
 
 
 def superseded_ids(ws: Workspace, kind: Kind, given: Sequence[str]) -> list[str]:

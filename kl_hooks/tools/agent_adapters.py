@@ -10,13 +10,40 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Any, Final
 
-START, PROMPT, EDIT, USED, FAILED, COMPACT, STOP = "start", "prompt", "edit", "used", "failed", "compact", "stop"
-"""Our events: a session starts, a prompt is given, before an edit, after a tool, after a tool that failed, before the
-conversation is compacted, at the end of the agent's work."""
-CONTEXT, DENY, AGAIN, NOTE = "context", "deny", "again", "note"
-"""Sorts of answers: text for the agent, an edit refused, the agent goes on once, a remark."""
+
+class Moment(StrEnum):
+    """When a hook is called."""
+
+    START = "start"
+    PROMPT = "prompt"
+    EDIT = "edit"
+    """Before an edit."""
+    USED = "used"
+    """After a tool."""
+    FAILED = "failed"
+    """After a tool that failed."""
+    COMPACT = "compact"
+    """Before the conversation is compacted."""
+    STOP = "stop"
+    """At the end of the agent's work."""
+
+
+class Reply(StrEnum):
+    """Sorts of answers."""
+
+    CONTEXT = "context"
+    """Text for the agent."""
+    DENY = "deny"
+    """An edit is refused."""
+    AGAIN = "again"
+    """The agent goes on once."""
+    NOTE = "note"
+    """A remark."""
+
+
 MAX_PAYLOAD: Final = 4 * 1024 * 1024
 """Bytes of a payload; a larger one is ignored."""
 _TEXT, _EVENT = "{text}", "{event}"
@@ -30,11 +57,11 @@ class Agent:
     name: str
     actor: str
     """What evidence calls it, see `model.actors`."""
-    events: Mapping[str, str]
+    events: Mapping[Moment, str]
     """Our event → the agent's name of it."""
-    answers: Mapping[str, Any]
+    answers: Mapping[Reply, Any]
     """Sort of answer → its JSON."""
-    matchers: Mapping[str, str]
+    matchers: Mapping[Moment, str]
     """Our event → which tools it is for, as a pattern."""
     hooks_file: str
     servers_file: str
@@ -52,19 +79,20 @@ class Agent:
     """True where a prompt takes no text, but the next tool does."""
 
 
-_CLAUDE_ANSWERS: Final = {
-    CONTEXT: _SPECIFIC,
-    DENY: {
+_CLAUDE_ANSWERS: Final[Mapping[Reply, Any]] = {
+    Reply.CONTEXT: _SPECIFIC,
+    Reply.DENY: {
         "hookSpecificOutput": {
             "hookEventName": _EVENT, "permissionDecision": "deny", "permissionDecisionReason": _TEXT,
         }
     },
-    AGAIN: {"decision": "block", "reason": _TEXT},
-    NOTE: {"systemMessage": _TEXT},
+    Reply.AGAIN: {"decision": "block", "reason": _TEXT},
+    Reply.NOTE: {"systemMessage": _TEXT},
 }  # fmt: skip
 _CLAUDE_EVENTS: Final = {
-    START: "SessionStart", PROMPT: "UserPromptSubmit", EDIT: "PreToolUse", USED: "PostToolUse",
-    FAILED: "PostToolUseFailure", COMPACT: "PreCompact", STOP: "Stop",
+    Moment.START: "SessionStart", Moment.PROMPT: "UserPromptSubmit",
+    Moment.EDIT: "PreToolUse", Moment.USED: "PostToolUse",
+    Moment.FAILED: "PostToolUseFailure", Moment.COMPACT: "PreCompact", Moment.STOP: "Stop",
 }  # fmt: skip
 _EDITS, _SHELL = "Edit|MultiEdit|Write", "Bash"
 AGENTS: Final = {
@@ -72,39 +100,41 @@ AGENTS: Final = {
     for one in (
         Agent(
             "claude", "claude-code", _CLAUDE_EVENTS, _CLAUDE_ANSWERS,
-            {EDIT: _EDITS, USED: f"{_EDITS}|{_SHELL}", FAILED: _SHELL},
+            {Moment.EDIT: _EDITS, Moment.USED: f"{_EDITS}|{_SHELL}", Moment.FAILED: _SHELL},
             ".claude/settings.local.json", ".mcp.json", "CLAUDE.md", ".claude/settings.json", success_is_zero=True,
         ),
         Agent(
-            "codex", "codex", {name: event for name, event in _CLAUDE_EVENTS.items() if name != FAILED},
-            _CLAUDE_ANSWERS, {EDIT: "apply_patch", USED: "apply_patch|Bash"},
+            "codex", "codex", {name: event for name, event in _CLAUDE_EVENTS.items() if name != Moment.FAILED},
+            _CLAUDE_ANSWERS, {Moment.EDIT: "apply_patch", Moment.USED: "apply_patch|Bash"},
             ".codex/hooks.json", ".codex/config.toml", "AGENTS.md",
         ),
         Agent(
             "gemini", "gemini-cli",
             {
-                START: "SessionStart", PROMPT: "BeforeAgent", EDIT: "BeforeTool", USED: "AfterTool",
-                COMPACT: "PreCompress", STOP: "AfterAgent",
+                Moment.START: "SessionStart", Moment.PROMPT: "BeforeAgent",
+                Moment.EDIT: "BeforeTool", Moment.USED: "AfterTool",
+                Moment.COMPACT: "PreCompress", Moment.STOP: "AfterAgent",
             },
             {
-                CONTEXT: _SPECIFIC, DENY: {"decision": "deny", "reason": _TEXT},
-                AGAIN: {"decision": "deny", "reason": _TEXT}, NOTE: {"systemMessage": _TEXT},
+                Reply.CONTEXT: _SPECIFIC, Reply.DENY: {"decision": "deny", "reason": _TEXT},
+                Reply.AGAIN: {"decision": "deny", "reason": _TEXT}, Reply.NOTE: {"systemMessage": _TEXT},
             },
-            {EDIT: "write_file|replace", USED: "write_file|replace|run_shell_command"},
+            {Moment.EDIT: "write_file|replace", Moment.USED: "write_file|replace|run_shell_command"},
             ".gemini/settings.json", ".gemini/settings.json", "GEMINI.md", timeout=30_000,  # milliseconds
         ),
         Agent(
             "cursor", "cursor",
             {
-                START: "sessionStart", PROMPT: "beforeSubmitPrompt", EDIT: "preToolUse", USED: "postToolUse",
-                FAILED: "postToolUseFailure", COMPACT: "preCompact", STOP: "stop",
+                Moment.START: "sessionStart", Moment.PROMPT: "beforeSubmitPrompt",
+                Moment.EDIT: "preToolUse", Moment.USED: "postToolUse",
+                Moment.FAILED: "postToolUseFailure", Moment.COMPACT: "preCompact", Moment.STOP: "stop",
             },
             {
-                CONTEXT: {"additional_context": _TEXT},
-                DENY: {"permission": "deny", "user_message": _TEXT, "agent_message": _TEXT},
-                AGAIN: {"followup_message": _TEXT}, NOTE: {"user_message": _TEXT},
+                Reply.CONTEXT: {"additional_context": _TEXT},
+                Reply.DENY: {"permission": "deny", "user_message": _TEXT, "agent_message": _TEXT},
+                Reply.AGAIN: {"followup_message": _TEXT}, Reply.NOTE: {"user_message": _TEXT},
             },
-            {EDIT: "Write", USED: "Write|Shell", FAILED: "Shell"},
+            {Moment.EDIT: "Write", Moment.USED: "Write|Shell", Moment.FAILED: "Shell"},
             ".cursor/hooks.json", ".cursor/mcp.json", "AGENTS.md", is_flat=True, takes_late=True,
         ),
     )
@@ -115,7 +145,7 @@ AGENTS: Final = {
 class Event:
     """Something that happened in an agent's session."""
 
-    name: str
+    name: Moment
     """One of ours."""
     agent: Agent
     session: str = ""
@@ -187,7 +217,7 @@ def _result(found: Mapping[str, Any]) -> Any:
     return answer
 
 
-def answer_json(event: Event, sort: str, text: str) -> str:
+def answer_json(event: Event, sort: Reply, text: str) -> str:
     """Return an answer in the agent's form, as one line of ASCII JSON."""
 
     def filled(value: Any) -> Any:

@@ -15,24 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from kl_hooks.tools.agent_adapters import (
-    AGAIN,
-    AGENTS,
-    COMPACT,
-    CONTEXT,
-    DENY,
-    EDIT,
-    FAILED,
-    MAX_PAYLOAD,
-    NOTE,
-    PROMPT,
-    START,
-    STOP,
-    USED,
-    Event,
-    answer_json,
-    read_event,
-)
+from kl_hooks.tools.agent_adapters import AGENTS, MAX_PAYLOAD, Event, Moment, Reply, answer_json, read_event
 
 if TYPE_CHECKING:
     from kl_hooks.arch.edit_check import Edit
@@ -98,14 +81,14 @@ def _is_enabled(folder: str, agent: str) -> bool:
     return agent in found.decode("utf-8", "replace").split()
 
 
-def _handle(event: Event, folder: str) -> tuple[str, str]:
+def _handle(event: Event, folder: str) -> tuple[Reply, str]:
     """Return the sort of answer, and its text (empty: none)."""
-    edits = list(_edits(event, folder)) if event.name == EDIT else []
-    if event.name == EDIT:
+    edits = list(_edits(event, folder)) if event.name == Moment.EDIT else []
+    if event.name == Moment.EDIT:
         from kl_hooks.arch.edit_check import added_imports
 
         if not any(map(added_imports, edits)):
-            return DENY, ""  # most edits: no workspace is opened
+            return Reply.DENY, ""  # most edits: no workspace is opened
     from kl_hooks.workspace import open_workspace
 
     environ = {**os.environ, "KL_AGENT": event.agent.actor}
@@ -113,21 +96,21 @@ def _handle(event: Event, folder: str) -> tuple[str, str]:
         environ["KL_SESSION"] = event.session
     ws = open_workspace(Path(folder), environ=environ)
     if not ws.initialized:
-        return CONTEXT, ""
-    if event.name == EDIT:
-        return DENY, _refusal(ws, edits)
+        return Reply.CONTEXT, ""
+    if event.name == Moment.EDIT:
+        return Reply.DENY, _refusal(ws, edits)
     from kl_hooks.tools.agent_session import open_session
 
     with open_session(ws, event) as session:
-        if event.name == START:
-            return CONTEXT, _start(ws, event, session, folder)
-        if event.name == PROMPT:
-            return CONTEXT, _for_prompt(ws, event, session)
-        if event.name in (USED, FAILED):
-            return CONTEXT, _after_tool(ws, event, session, folder)
-        if event.name == STOP:
-            return AGAIN, _reminder(ws, event, session)
-    return NOTE, "\n".join(_objectives(ws)[0]) if event.name == COMPACT else ""
+        if event.name == Moment.START:
+            return Reply.CONTEXT, _start(ws, event, session, folder)
+        if event.name == Moment.PROMPT:
+            return Reply.CONTEXT, _for_prompt(ws, event, session)
+        if event.name in (Moment.USED, Moment.FAILED):
+            return Reply.CONTEXT, _after_tool(ws, event, session, folder)
+        if event.name == Moment.STOP:
+            return Reply.AGAIN, _reminder(ws, event, session)
+    return Reply.NOTE, "\n".join(_objectives(ws)[0])
 
 
 def _start(ws: Workspace, event: Event, session: Session, folder: str) -> str:
@@ -351,7 +334,7 @@ def _after_tool(ws: Workspace, event: Event, session: Session, folder: str) -> s
 
     from kl_hooks.kinds.finding import Call, extract, record_findings
 
-    failed = event.name == FAILED or bool(event.error)
+    failed = event.name == Moment.FAILED or bool(event.error)
     answer = {"error": event.error or event.result} if failed else {"tool_response": event.result}
     plain = {
         "tool_name": event.tool, "tool_input": event.given, "session_id": event.session, "cwd": folder,

@@ -25,7 +25,7 @@ from kl_hooks.shipped import form
 from kl_hooks.store.files import read_small, write_atomic
 from kl_hooks.store.state import prepare_state
 from kl_hooks.tools import json_edit
-from kl_hooks.tools.agent_adapters import AGENTS, Agent
+from kl_hooks.tools.agent_adapters import AGENTS, Agent, Moment
 from kl_hooks.tools.agent_hooks import SETTING
 from kl_hooks.tools.agent_session import FOLDER
 from kl_hooks.workspace import Workspace
@@ -241,7 +241,7 @@ def _with_hooks(text: str, path: str, agent: Agent, *, is_local: bool) -> tuple[
     return text, made, ""
 
 
-def _hook(agent: Agent, own: str, native: str, *, is_local: bool) -> dict[str, Any]:
+def _hook(agent: Agent, own: Moment, native: str, *, is_local: bool) -> dict[str, Any]:
     call = f"agents hook {native} --agent {agent.name}"
     # a file that others get with the repository must not fail where kl is not installed
     command = f"{_program()} {call}" if is_local else f"command -v kl >/dev/null 2>&1 && kl {call} || true"

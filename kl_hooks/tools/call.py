@@ -6,6 +6,7 @@ Answers fit a budget: long texts are cut, long lists end early, and what was omi
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.context.access import access
@@ -15,11 +16,16 @@ from kl_hooks.model.problem import Problems
 from kl_hooks.model.text import counted, one_line, suggest_spelling
 from kl_hooks.tools import graph_tools, knowledge_tools
 from kl_hooks.tools.kind_tools import author, tools_of
-from kl_hooks.tools.tool import SCHEMA, checked_arguments, read_arguments
+from kl_hooks.tools.tool import LARGEST_INPUT, SCHEMA, Tool
 
 if TYPE_CHECKING:
     from kl_hooks.tools.tool import Tool
     from kl_hooks.workspace import Workspace
+
+_LONGEST_TEXT: Final = 100_000
+"""Characters of a text."""
+_MOST_ITEMS: Final = 500
+"""Items of an array or a map."""
 
 
 MOST_CHARACTERS: Final = 24_000
@@ -166,3 +172,106 @@ def failed(name: str, problem: KlError) -> dict[str, Any]:
         "hint": one_line(hint, _LONGEST_REASON),
     }
     return {"schema": SCHEMA, "ok": False, "tool": one_line(name, 80), "error": error}
+
+
+def checked_arguments(tool: Tool, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments, with defaults. UsageProblem with everything that is wrong."""
+    values: dict[str, Any] = {}
+    wrong: list[str] = []
+    for given_name, value in given.items():
+        name = given_name if given_name in tool.takes else tool.also.get(given_name, given_name)
+        if name not in tool.takes:
+            wrong.append(
+                f'"{one_line(given_name, 60)}" is no argument. {suggest_spelling(given_name, tool.takes)}'.strip()
+            )
+        elif value is not None:
+            values[name], problem = _value(tool.takes[name], value)
+            wrong += [f'"{name}" {problem}'] if problem else []
+    wrong += [
+        f'"{name}" is missing.' for name in tool.needs if name not in values and not _was_given(tool, given, name)
+    ]
+    if wrong:
+        names = ", ".join(tool.takes) or "none"
+        raise UsageProblem(" ".join(wrong[:20]), place=tool.name, hint=f"It takes: {names}.")
+    return {name: one["default"] for name, one in tool.takes.items() if "default" in one} | values
+
+
+def _was_given(tool: Tool, given: Mapping[str, Any], name: str) -> bool:
+    """True where it was given under some name: then what is wrong with it was reported."""
+    return any(
+        given.get(given_name) is not None for given_name in (name, *(k for k, v in tool.also.items() if v == name))
+    )
+
+
+def _value(schema: Mapping[str, Any], value: Any) -> tuple[Any, str]:
+    """The value as its schema has it, and what is wrong with it."""
+    value = replace_surrogates(value)
+    kind = schema["type"]
+    if kind == "string" and isinstance(value, int) and not isinstance(value, bool):
+        value = str(value)  # models give numbers where a text of digits is wanted, such as a budget
+    problem = next(_PROBLEMS[kind](schema, value), "")
+    if not problem and kind == "array" and isinstance(value, str):
+        return [value], ""
+    return value, problem
+
+
+def _string(schema: Mapping[str, Any], value: Any) -> Iterator[str]:
+    if not isinstance(value, str):
+        yield "must be text."
+    elif "enum" in schema and value not in schema["enum"]:
+        yield f"must be one of: {', '.join(schema['enum'])}."
+    elif len(value) > _LONGEST_TEXT:
+        yield f"is {len(value)} characters long; at most {_LONGEST_TEXT} are read."
+
+
+def _integer(schema: Mapping[str, Any], value: Any) -> Iterator[str]:
+    least, most = schema.get("minimum", -(10**9)), schema.get("maximum", 10**9)
+    # bool is a subclass of int: JSON's `true` would pass as 1
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+        yield f"must be a whole number from {least} to {most}."
+
+
+def _boolean(schema: Mapping[str, Any], value: Any) -> Iterator[str]:
+    if not isinstance(value, bool):
+        yield "must be true or false."
+
+
+def _array(schema: Mapping[str, Any], value: Any) -> Iterator[str]:
+    items = [value] if isinstance(value, str) else value
+    if not isinstance(items, list) or not all(isinstance(one, str) and len(one) <= _LONGEST_TEXT for one in items):
+        yield "must be a list of texts."
+    elif len(items) > _MOST_ITEMS:
+        yield f"has {len(items)} items; at most {_MOST_ITEMS} are read."
+
+
+def _object(schema: Mapping[str, Any], value: Any) -> Iterator[str]:
+    if not isinstance(value, dict) or not all(
+        isinstance(one, str) and len(one) <= _LONGEST_TEXT for one in value.values()
+    ):
+        yield "must be an object of texts."
+    elif len(value) > _MOST_ITEMS:
+        yield f"has {len(value)} entries; at most {_MOST_ITEMS} are read."
+
+
+def read_arguments(text: bytes) -> dict[str, Any]:
+    """The JSON object in `text`; nothing at all is an empty one. UsageProblem for anything else."""
+    if len(text) > LARGEST_INPUT:
+        raise UsageProblem(f"is {len(text)} bytes long; at most {LARGEST_INPUT} are read.", place="arguments")
+    if not text.strip():
+        return {}
+    try:
+        # json.loads() reads NaN and Infinity, which JSON does not have (RFC 8259, section 6)
+        plain = json.loads(text, parse_constant=_refuse)
+    except (ValueError, RecursionError) as problem:
+        why = one_line(str(problem), 100) if isinstance(problem, ValueError) else "nested too deeply"
+        raise UsageProblem(f"is no JSON: {why}.", place="arguments", hint='Such as: {"id": "ADR-0001"}') from None
+    if not isinstance(plain, dict):
+        raise UsageProblem("must be an object.", place="arguments", hint='Such as: {"id": "ADR-0001"}')
+    return plain
+
+
+def _refuse(word: str) -> Any:
+    raise ValueError(f"{word} is no number of JSON")
+
+
+_PROBLEMS: Final = {"string": _string, "integer": _integer, "boolean": _boolean, "array": _array, "object": _object}

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from kl_hooks.arch.overview import check_worktree, explanation, explanation_lines
+from kl_hooks.arch.overview import check_worktree, explanation
+from kl_hooks.cli.arch import explanation_lines
 from kl_hooks.errors import UsageProblem
 from tests.arch.shop import LAYERS, MANIFEST, ORDER, opened, shop
 

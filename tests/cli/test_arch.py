@@ -11,6 +11,7 @@ import pytest
 
 from kl_hooks.cli.main import run
 from tests.arch.shop import DRIFT, MANIFEST, ORDER, shop
+from tests.cli.conftest import Call
 from tests.git.repos import commit, sh, write
 
 Kl = Callable[..., tuple[int, str, str]]
@@ -132,3 +133,64 @@ def test_usage_error(kl: Kl, tmp_path: Path) -> None:
     (tmp_path / "plain").mkdir()
     code, _, err = kl("--root", str(tmp_path / "plain"), "arch", "check")
     assert code == 3 and "not a git repository" in err
+
+
+def test_a_path_is_read_from_where_one_is(in_shop: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir("src/shop")
+    code, out, _ = in_shop("arch", "explain", "core/order.py")
+    assert code == 0 and out.startswith(f"{ORDER}\n  module   shop.core.order\n")
+    assert in_shop("arch", "explain", "shop.core.order")[1] == out
+
+
+def test_layers_json_and_what_is_not_there(in_shop: Call) -> None:
+    found = json.loads(in_shop("arch", "explain", "web", "--format", "json")[1])
+    assert (found["schema"], found["kind"], found["layer"]) == ("kl.arch.explain/1", "layer", "web")
+    code, _, err = in_shop("arch", "explain", "wbe")
+    assert code == 2 and 'Did you mean "web"?' in err
+    Path(MANIFEST).unlink()
+    assert "nothing to explain" in in_shop("arch", "explain", "web")[1]
+
+
+def test_a_file_that_is_no_python_is_not_called_missing(in_shop: Call) -> None:
+    Path("tool").write_text("#!/usr/bin/env python3\nimport shop.core\n")
+    code, _, err = in_shop("arch", "explain", "tool")
+    assert (code, err) == (
+        2, 'kl: kl arch explain: "tool" is there, but not judged. Files that kl reads are called *.py.\n',
+    )  # fmt: skip
+
+
+def test_ascii_in_the_c_locale_and_boxes_in_a_utf_8_one(in_shop: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    Path(ORDER).write_text(DRIFT)
+    monkeypatch.setenv("LC_ALL", "C")
+    code, plain, _ = in_shop("arch", "show")
+    assert code == 0 and plain.isascii() and "  | core | -x> web 1 NEW  order.py:2\n" in plain
+    monkeypatch.setenv("LC_ALL", "de_DE.UTF-8")
+    assert "  │ core │ ─x▶ web 1 NEW  order.py:2\n" in in_shop("arch", "show")[1]
+
+
+def test_json_and_no_manifest(in_shop: Call) -> None:
+    found = json.loads(in_shop("arch", "show", "--format", "json")[1])
+    assert found["schema"] == "kl.arch.show/1" and [layer["name"] for layer in found["layers"]] == ["web", "core"]
+    assert found["arrows"] == [
+        {"from": "web", "to": "core", "allowed": True, "imports": 1, "new": [], "baseline": [], "excepted": 0}
+    ]
+    Path(MANIFEST).unlink()
+    assert "nothing to show" in in_shop("arch", "show")[1]
+    assert json.loads(in_shop("arch", "show", "--format", "json")[1])["layers"] == []
+
+
+def test_colour_states_what_the_words_state(in_shop: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    Path(ORDER).write_text(DRIFT)
+    monkeypatch.setenv("LC_ALL", "C")
+    plain = in_shop("arch", "show")[1]
+    assert "\x1b" not in plain, "no terminal, no colours"
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    coloured = in_shop("arch", "show")[1]
+    assert "  | core | \x1b[31m-x> web 1 NEW  order.py:2\x1b[0m\n" in coloured
+    assert " \x1b[31mno: 1 new\x1b[0m\n" in coloured
+    assert coloured.replace("\x1b[31m", "").replace("\x1b[0m", "") == plain and "  -x> violation" in coloured
+    assert in_shop("arch", "baseline", "write")[0] == 0
+    assert "\x1b[33m-x> web 1 baseline" in in_shop("arch", "show")[1]
+    assert "\x1b" not in in_shop("arch", "show", "--format", "json")[1]
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert "\x1b" not in in_shop("arch", "show")[1]

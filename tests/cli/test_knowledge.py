@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 
@@ -124,3 +125,164 @@ def test_every_list_that_is_cut_states_how_many_there_are(repo: Checkout) -> Non
     assert "… and 1 more commit:" in repo.kl("evidence", "show", "src/a.py").stdout
     found = json.loads(repo.kl("evidence", "show", "src/a.py", "--format", "json").stdout)
     assert (len(found["commits"]), found["total"]["commits"]) == (10, 11)
+
+
+README = "# Shop\n\nA shop for tests. It sells nothing.\n\n## Installation\n\npip install shop\n"
+
+
+@pytest.fixture
+def seeded(repo: Checkout) -> Checkout:
+    repo.write("README.md", README)
+    repo.kl("seed")
+    repo.kl("seed", "--system")
+    repo.kl("guide", "new", "Mine")
+    return repo
+
+
+@pytest.mark.slow
+@pytest.mark.requirement("B55")
+def test_only_what_seeding_made_goes_and_it_can_be_sown_again(seeded: Checkout) -> None:
+    guide = seeded.root / ".kl/knowledge/guides/GUIDE-0001-installation.md"
+    guide.write_text(guide.read_text().replace("pip install shop", "Ask Ada."))
+    dry = json.loads(seeded.kl("knowledge", "clear", "--dry-run", "--format", "json").stdout)
+    assert (len(dry["removed"]), dry["edited"]) == (15, ["GUIDE-0001"])
+    assert json.loads(seeded.kl("knowledge", "clear", "--project-only", "--yes", "--format", "json").stdout) == {
+        "schema": "kl.knowledge.clear/2", "dry_run": False, "removed": ["FACT-0001"], "edited": ["GUIDE-0001"],
+    }  # fmt: skip
+    assert "1 created, 1 skipped" in seeded.kl("seed").stdout
+    seeded.kl("knowledge", "clear", "--force", "--yes")
+    left = json.loads(seeded.kl("knowledge", "list", "--format", "json").stdout)["records"]
+    assert [one["title"] for one in left] == ["Mine"]
+    assert "14 created" in seeded.kl("seed", "--system").stdout
+    assert "ROLE-0003" in seeded.kl("role", "list").stdout  # an id is never used again
+
+
+@pytest.mark.slow
+def test_without_consent_nothing_goes(seeded: Checkout) -> None:
+    assert seeded.kl("knowledge", "clear").returncode != 0
+    assert len(json.loads(seeded.kl("knowledge", "clear", "--dry-run", "--format", "json").stdout)["removed"]) == 16
+
+
+@pytest.mark.slow
+@pytest.mark.requirement("B55")
+def test_any_record_is_shown_by_its_id(seeded: Checkout) -> None:
+    assert "The coach reviews" in seeded.kl("knowledge", "show", "role-0001").stdout
+    assert json.loads(seeded.kl("knowledge", "show", "FACT-0001", "--format", "json").stdout)["kind"] == "fact"
+    assert seeded.kl("knowledge", "show", "FACT-0099").returncode == 2
+
+
+SPEC = "# FEAT-PAY-1: Paying\n\n## Purpose\n\nPeople pay by card.\n"
+
+
+@pytest.mark.requirement("B55", "B56")
+def test_a_folder_of_specifications_becomes_features(repo: Checkout) -> None:
+    repo.write("docs/features/FEAT-PAY-1-pay.md", SPEC)
+    repo.write("docs/features/notes.md", "Nothing.\n")
+    repo.write("docs/features/FEAT-PAY-2.txt", SPEC)
+    dry = repo.kl("knowledge", "add", "docs/features", "--dry-run")
+    assert "would be: 1 created" in dry.stdout and "notes.md" in dry.stderr
+    assert "1 seed: 1 created" in repo.kl("knowledge", "add", "docs/features").stdout
+    assert "1 seed: 1 skipped" in repo.kl("knowledge", "add", "docs/features").stdout
+    found = json.loads(repo.kl("feature", "show", "FEAT-PAY-1", "--format", "json").stdout)
+    assert found["fields"]["purpose"] == "People pay by card."
+    repo.kl("feature", "ship", "FEAT-PAY-1")
+    repo.write("docs/features/FEAT-PAY-1-pay.md", SPEC.replace("card", "cash"))
+    repo.kl("knowledge", "add", "docs/features")
+    found = json.loads(repo.kl("feature", "show", "FEAT-PAY-1", "--format", "json").stdout)
+    assert (found["fields"]["purpose"], found["status"]) == ("People pay by cash.", "shipped")
+
+
+def test_a_record_made_by_hand_is_left_alone(repo: Checkout) -> None:
+    repo.kl("feature", "new", "Mine", "--id", "FEAT-PAY-1")
+    repo.write("FEAT-PAY-1.md", SPEC)
+    done = repo.kl("knowledge", "add", "FEAT-PAY-1.md", "--force")
+    assert done.returncode == 0 and "made by hand" in done.stdout
+    assert "Mine" in repo.kl("feature", "list").stdout
+
+
+@pytest.mark.requirement("B55")
+def test_an_overview_becomes_facts_and_guides(repo: Checkout) -> None:
+    repo.write(
+        "docs/overview.md", "# Shop\n\nA shop for tests, open to all.\n\n## Architecture\n\nTwo rooms and a door.\n"
+    )
+    repo.kl("knowledge", "add", "docs/overview.md", "--type", "project-overview")
+    assert "What this project is" in repo.kl("fact", "list").stdout
+    assert "Architecture" in repo.kl("guide", "list").stdout
+
+
+def test_mistakes_are_reported_and_nothing_is_written(repo: Checkout) -> None:
+    assert repo.kl("knowledge", "add", "none.md").returncode == 2
+    assert repo.kl("knowledge", "add", ".", "--pattern", "../*.md").returncode == 2
+    repo.write("x.md", "Nothing at all.\n")
+    done = repo.kl("knowledge", "add", "x.md", "--type", "feature-spec")
+    assert done.returncode == 0 and "no id such as" in done.stderr
+    assert not (repo.root / ".kl/knowledge").exists()
+
+
+ADR = "# Use SQLite\n\n## Status\n\nAccepted\n\n## Context\n\nLaptops.\n\n## Decision\n\nSQLite.\n"
+
+
+def ids(repo: Checkout, *args: str) -> list[str]:
+    done = repo.kl(*args, "--format", "json")
+    assert done.returncode == 0, done.stderr
+    return [str(one["id"]) for one in json.loads(done.stdout)["records"]]
+
+
+def added(repo: Checkout, *args: str) -> list[tuple[str, str, str]]:
+    done = repo.kl("knowledge", "add", *args, "--format", "json")
+    assert done.returncode == 0, done.stderr
+    return [(one["what"], one["kind"], one["id"]) for one in json.loads(done.stdout)["seeds"]]
+
+
+@pytest.mark.requirement("B55", "B56")
+def test_decisions_and_specifications_are_recognized_by_their_text(repo: Checkout) -> None:
+    repo.write("docs/in/storage.md", ADR)
+    repo.write("docs/in/locks.md", ADR.replace("SQLite", "flock").replace("# Use", "---\nid: ADR-0042\n---\n\n# Use"))
+    repo.write("docs/in/sign-in.md", "---\nid: FEAT-AUTH-12\n---\n\n# Sign in\n\n## Purpose\n\nLet people in.\n")
+    repo.write("docs/in/other.md", "# Other\n\nNothing.\n")
+    assert sorted(added(repo, "docs/in")) == [
+        ("created", "decision", "ADR-0042"), ("created", "decision", "ADR-0043"),
+        ("created", "feature", "FEAT-AUTH-12"),
+    ]  # fmt: skip
+    assert {one[0] for one in added(repo, "docs/in")} == {"skipped"}
+    repo.write("plain.md", "# Use tabs\n\nBecause.\n")
+    assert added(repo, "plain.md", "--type", "adr") == [("created", "decision", "ADR-0044")]
+    assert added(repo, "plain.md", "--type", "adr", "--dry-run") == [("skipped", "decision", "ADR-0044")]
+
+
+@pytest.fixture
+def filled(repo: Checkout) -> Checkout:
+    repo.kl("guide", "new", "Zebra stack", "--topic", "technology_stack", "--text", "Python zebra.")
+    repo.kl("guide", "new", "Zebra rule", "--topic", "rule", "--text", "Never zebra.")
+    repo.kl("failure", "record", "Mock the zebra")
+    repo.kl("decision", "new", "Use zebra", "--context", "c", "--decision", "d")
+    repo.kl("decision", "accept", "ADR-0001")
+    return repo
+
+
+@pytest.mark.requirement("B55")
+def test_lists_and_searches_by_topic_and_group(filled: Checkout) -> None:
+    (stack,), (failure,) = ids(filled, "guide", "list", "--topic", "stack"), ids(filled, "failure", "list")
+    assert ids(filled, "guide", "search", "zebra", "--topic", "stack") == [stack]
+    for word in ("technology_stack", "stack", "Technology-Stack"):
+        assert ids(filled, "knowledge", "list", "--group", word) == [stack]
+        assert ids(filled, "knowledge", "search", "zebra", "--topic", word) == [stack]
+    assert ids(filled, "knowledge", "list", "--group", "failure_patterns") == [failure]
+    assert ids(filled, "knowledge", "search", "zebra", "--group", "adrs") == ["ADR-0001"]
+    done = filled.kl("knowledge", "list", "--group", "technology_stak")
+    assert done.returncode == 2 and "technology_stack" in done.stderr
+    assert filled.kl("guide", "list", "--topic", "adrs").returncode == 2
+
+
+@pytest.mark.requirement("B55")
+def test_stats_count_kinds_statuses_topics_and_uses(filled: Checkout) -> None:
+    filled.kl("context", "zebra stack and rule of zebra")
+    found: dict[str, Any] = json.loads(filled.kl("knowledge", "stats", "--format", "json").stdout)
+    assert (found["schema"], found["records"]) == ("kl.knowledge.stats/1", 4)
+    guide = found["kinds"]["guide"]
+    assert (guide["records"], guide["files"], guide["statuses"], guide["topics"]) == (
+        2, 2, {"current": 2}, {"rule": 1, "stack": 1},
+    )  # fmt: skip
+    assert found["uses"]["injected"] >= 1 and set(found["kinds"]) == {"decision", "failure", "guide"}
+    text = filled.kl("knowledge", "stats").stdout
+    assert "2 current; 2 human" in text and "1 rule, 1 stack" in text

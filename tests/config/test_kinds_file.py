@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kl_hooks.config.kinds_file import read_kind, read_kinds
-from kl_hooks.model.kind import BUDGET_CATEGORIES, FIELD_TYPES
+from kl_hooks.config.kinds_file import BUDGET_CATEGORIES, FIELD_TYPES, read_kind, read_kinds
 from kl_hooks.model.problem import Problem
 from kl_hooks.model.symbol import RECORD_ID
 

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from kl_hooks.config.settings import (
     _LIFECYCLE_KEYS,
     _STRENGTHS,
+    MOST_DAYS,
     SETTINGS_FILE,
     Settings,
     _compile_lifecycle,
@@ -25,7 +26,7 @@ from kl_hooks.config.settings import (
     user_settings_file,
 )
 from kl_hooks.errors import UsageProblem
-from kl_hooks.model.lifecycle import LIFECYCLE_FILE, MOST_DAYS, Lifecycle
+from kl_hooks.model.lifecycle import LIFECYCLE_FILE, Lifecycle
 from kl_hooks.model.problem import Problems
 from kl_hooks.shipped import form
 

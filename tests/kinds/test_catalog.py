@@ -6,8 +6,9 @@ import re
 
 import pytest
 
+from kl_hooks.config.kinds_file import BUDGET_CATEGORIES, FIELD_TYPES
 from kl_hooks.kinds.plugin import kl_kinds
-from kl_hooks.model.kind import BUDGET_CATEGORIES, FIELD_TYPES, Kind
+from kl_hooks.model.kind import Kind
 from kl_hooks.model.symbol import RECORD_ID
 
 KINDS = list(kl_kinds())

@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kl_hooks.cli.main import KINDS
+from kl_hooks.config.kinds_file import BUDGET_CATEGORIES, FIELD_TYPES
 from kl_hooks.kinds.plugin import kl_kinds
-from kl_hooks.model.kind import BUDGET_CATEGORIES, FIELD_TYPES, Field, Kind
+from kl_hooks.model.kind import Field, Kind
 from kl_hooks.model.record import Record
 from kl_hooks.records.document import read_document, render_document, template
 from kl_hooks.records.validate import validate

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kl_hooks.errors import UsageProblem
-from kl_hooks.tools.tool import LARGEST_INPUT, Tool, checked_arguments, flag, line, number, read_arguments, several
+from kl_hooks.tools.call import checked_arguments, read_arguments
+from kl_hooks.tools.tool import LARGEST_INPUT, Tool, flag, line, number, several
 
 TOOL = Tool(
     "thing_do", "Does it.",
