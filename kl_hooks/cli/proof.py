@@ -81,26 +81,19 @@ def impacted(changed: str, staged: bool, shape: str) -> None:
     All others have a valid result of an earlier run: they executed nothing that differs. A test that was
     never recorded, or of which that is unknown, is always listed. `--format pytest` prints IDs for pytest.
     """
-    from kl_hooks.proof.impact import content_of, impacted_tests
-    from kl_hooks.proof.other_runs import pytest_arguments
+    from kl_hooks.proof.impact import content_of, impacted_answer
 
     if changed and staged:
         raise click.UsageError("--changed and --staged name different contents. Give one.")
     ws = initialized_workspace()
     content = content_of(ws, staged=staged, changed=changed)
     with all_evidence(ws) as seen:
-        found, settled = impacted_tests(ws, seen, content, content.before if changed else "")
-    arguments = pytest_arguments(one.test for one in found)
+        plain = {"schema": "kl.proof.impacted/1", **impacted_answer(ws, seen, content, bool(changed))}
     if shape == "pytest":
-        echo_lines(arguments)
+        echo_lines(plain["arguments"])
         return
-    plain = {
-        "schema": "kl.proof.impacted/1", "tree": content.trees[0] if content.trees else None,
-        "tests": [one.to_dict() for one in found], "total": len(found), "settled": settled, "arguments": arguments,
-    }  # fmt: skip
-    end = f"{counted(len(found), 'test')} to run; the results of {settled} others are valid"
-    lines = [*(f"{one.test}: {one.reason}" for one in found), end]
-    print_answer(shape, plain, lines)
+    end = f"{counted(plain['total'], 'test')} to run; the results of {plain['settled']} others are valid"
+    print_answer(shape, plain, [*(f"{one['test']}: {one['reason']}" for one in plain["tests"]), end])
 
 
 @contextmanager

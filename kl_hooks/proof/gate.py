@@ -157,6 +157,7 @@ def verdict(ws: Workspace) -> dict[str, Any]:
     return {
         "tree": trees[0] if trees else None, "tier": found.tier.word, "proven": found.run is not None,
         "run": found.run, "reasons": list(found.notes if found.run else found.reasons),
+        "transferred": [one.to_dict() for one in found.transfers], "command": found.command,
         "assessed": bool(trees) and not seen.gaps, **seen.to_dict(),
         "nearest": near.to_dict() if near else None,
     }  # fmt: skip

@@ -18,7 +18,7 @@ from kl_hooks.git.worktree import STAGED, staged_tree, tree_of_revision
 from kl_hooks.model.receipt import REFUTES
 from kl_hooks.proof.difference import Base, changed_states, difference
 from kl_hooks.proof.expected_tests import content_source, expected_names, expected_tests
-from kl_hooks.proof.other_runs import OtherRun, is_sound, of_this_content, other_runs
+from kl_hooks.proof.other_runs import OtherRun, is_sound, of_this_content, other_runs, pytest_arguments
 from kl_hooks.proof.transfer import NOT_ASSESSED, STALE, VALID, FileChange
 from kl_hooks.workspace import Workspace
 
@@ -139,6 +139,17 @@ def impacted_tests(ws: Workspace, seen: Snapshot, content: Content, before: str 
             found.append(Impacted(name, _why(result), result.symbols, result.run))
     found += [Impacted(name, why) for name, why in _never_recorded(ws, content, runs.results)]
     return sorted(found), settled
+
+
+def impacted_answer(
+    ws: Workspace, seen: Snapshot, content: Content, by_change: bool, limit: int | None = None
+) -> dict[str, Any]:
+    """The same for programs: `kl.proof.impacted/1` without its number. `by_change`: from `content.before` on."""
+    found, settled = impacted_tests(ws, seen, content, content.before if by_change else "")
+    return {
+        "tree": content.trees[0] if content.trees else None, "tests": [one.to_dict() for one in found[:limit]],
+        "total": len(found), "settled": settled, "arguments": pytest_arguments(one.test for one in found),
+    }  # fmt: skip
 
 
 def settled_tests(ws: Workspace, seen: Snapshot, before: str = "") -> frozenset[str]:

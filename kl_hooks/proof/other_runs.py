@@ -179,8 +179,8 @@ def _judged_run(
     if why:
         return OtherRun(entry, entry, dict.fromkeys(results, Verdict(NOT_ASSESSED, why)), Difference())
     executed = seen.executed(entry)
-    facts = receipt.environment.get("executed")
-    opened = isinstance(facts, Mapping) and "files" in facts
+    # a coverage file has no word on the files that were opened
+    opened = executed is not None and executed.recorder.startswith("sys.")
     verdicts = judge_results(RunFacts(executed, opened), known[key], results)
     valid = [one for name, one in results.items() if verdicts[name].state == VALID]
     part = any(path.endswith(".py") for path in known[key].changes)

@@ -328,10 +328,8 @@ class _Judge:
         if old is None or old.error:
             why = f"the earlier content of {path} is not known any more"
             self._causes.append(_Cause(why, files=needing, state=NOT_ASSESSED))
-        elif path not in self._executed.modules:
-            # a test reaches it by imports, and whether it was imported is not known
-            self._causes.append(_Cause(f"{path} changed", files=needing))
-        else:
+        elif path in self._executed.modules:
+            # what no test of the run imported, code that is the same imports no more than then
             self._compare_definitions(change, old, new, needing)
 
     def _cause_of_symbols(self, indexes: Sequence[int], files: frozenset[str] | None) -> None:
@@ -419,8 +417,8 @@ class _Judge:
                 if cause.state == STALE:
                     return found
                 doubt = doubt or found
-        if doubt is None and nodeid in (getattr(executed, "processes", None) or ()):
-            doubt = Verdict(NOT_ASSESSED, "it starts another process, whose code is not recorded")
+        if doubt is None and (why := getattr(executed, "incomplete", {}).get(nodeid)):
+            doubt = Verdict(NOT_ASSESSED, why)
         if doubt is None and (unknown := self._unknown_files(starts)):
             doubt = Verdict(NOT_ASSESSED, unknown)
         if doubt is None and not recorded:

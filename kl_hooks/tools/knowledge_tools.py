@@ -79,6 +79,14 @@ def tools(kinds: Sequence[str] = ()) -> Iterator[Tool]:
         _read_claim, ("id",),
     )  # fmt: skip
     yield Tool("verify", "Is there complete, passing test evidence for exactly this tree?", {}, _verify)
+    yield Tool(
+        "impacted", "Which tests to run now, and why each: the results of all others are valid for the files as they are.",
+        {
+            "changed": line("A range of commits such as main...HEAD: the tests that this change reaches."),
+            "limit": number("Most tests that are given.", 100, 1, 1000),
+        },
+        _impacted,
+    )  # fmt: skip
 
 
 def _knowledge(kinds: Sequence[str]) -> Iterator[Tool]:
@@ -246,6 +254,15 @@ def _read_claim(ws: Workspace, given: Arguments) -> Any:
         reason = f"{len(found)} claims begin with this ID." if found else "no claim has this ID."
         raise UsageProblem(reason, place=given["id"] or "''", hint="Find it with: claim_search")
     return claim_to_dict(found[0])
+
+
+def _impacted(ws: Workspace, given: Arguments) -> Any:
+    from kl_hooks.evidence.ingestion import snapshot
+    from kl_hooks.proof.impact import content_of, impacted_answer
+
+    content = content_of(ws, changed=given["changed"])
+    with snapshot(ws) as seen:
+        return impacted_answer(ws, seen, content, bool(given["changed"]), given["limit"])
 
 
 def _verify(ws: Workspace, given: Arguments) -> Any:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from kl_hooks.workspace import Workspace
 
 DEFAULT: Final = (
-    "context", "verify", "memory_search", "decision_search", "decision_read", "decision_create", "decision_supersede",
+    "context", "verify", "impacted", "memory_search", "decision_search", "decision_read", "decision_create", "decision_supersede",
     "graph_search", "graph_refs", "graph_dependents", "objective_list", "objective_read", "objective_create",
     "objective_update", "objective_link_task",
 )  # fmt: skip
@@ -44,7 +44,7 @@ _PREFIXES: Final[Mapping[str, tuple[str, ...]]] = {
     "knowledge": ("knowledge_", "memory_", "fact_", "guide_", "decision_"),
     "graph": ("graph_", "symbols"),
     "tasks": ("task_", "turn_", "outcome_", "feature_", "objective_", "gate_", "role_"),
-    "claims": ("claim_", "record_claim", "finding_", "failure_", "verify"),
+    "claims": ("claim_", "record_claim", "finding_", "failure_", "verify", "impacted"),
     "all": ("",),
 }
 _RESOURCES: Final = 100

@@ -1,0 +1,140 @@
+"""Results survive what git does to commits where the content or what their tests executed is the same; nowhere else."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from kl_hooks.evidence.ingestion import snapshot
+from kl_hooks.proof.impact import Runs, content_of
+from kl_hooks.proof.transfer import VALID
+from tests.evidence.making import leave_run
+from tests.proof.recorded import run_program
+from tests.support import Checkout, checkout
+
+FILES = {
+    "kxa.py": "K = 1\ndef f():\n    return K\ndef g():\n    return 2\n",
+    "kxb.py": "from kxa import g\ndef h():\n    return g() + 1\n",
+    "test_kxa.py": "from kxa import f\ndef test_f():\n    return f()\n",
+    "test_kxb.py": "from kxb import h\ndef test_h():\n    return h()\n",
+    "CHANGES.rst": "none\n",
+}  # fmt: skip
+EDITS = {
+    "kxa.py": [FILES["kxa.py"], FILES["kxa.py"].replace("return K", "return K + 1"),
+               FILES["kxa.py"].replace("K = 1", "K = 5"), "# note\n" + FILES["kxa.py"]],
+    "kxb.py": [FILES["kxb.py"], FILES["kxb.py"].replace("+ 1", "+ 3"), FILES["kxb.py"] + "def new():\n    return 1\n"],
+    "test_kxb.py": [FILES["test_kxb.py"], FILES["test_kxb.py"].replace("h()", "h() * 2")],
+    "CHANGES.rst": ["one\n", "two\n"],
+}  # fmt: skip
+
+
+class World:
+    """A repository, the runs that were recorded in it, and random operations on it."""
+
+    def __init__(self, folder: Path, seed: int) -> None:
+        self.repo = checkout(folder, FILES)
+        self.random = random.Random(seed)
+        self.ends: dict[str, dict[str, str]] = {}
+        """Run → test → how it ended."""
+        self.trees: dict[str, set[str]] = {}
+        """Content → the tests that ran on just that."""
+
+    def files(self) -> dict[str, str]:
+        return {path.name: path.read_text() for path in sorted(self.repo.root.glob("*.py"))}
+
+    def record(self) -> None:
+        executed, ends = run_program(self.files())
+        results = [(name, "passed", 5) for name in ends if "::" in name]
+        if results:
+            run = leave_run(self.repo.workspace(), results, executed=executed)
+            self.ends[run] = ends
+            self.trees.setdefault(self.tree(), set()).update(name for name, _, _ in results)
+
+    def tree(self) -> str:
+        return content_of(self.repo.workspace()).trees[-1]
+
+    def edit(self) -> None:
+        path = self.random.choice(sorted(EDITS))
+        self.repo.write(path, self.random.choice(EDITS[path]))
+
+    def commit(self) -> None:
+        self.repo.commit()
+
+    def git(self, *args: str) -> None:
+        """A command that may be refused, as a rebase with conflicts is: then everything is as before."""
+        self.repo.git(*args, ok=False)
+        for command in ("rebase", "cherry-pick", "merge"):
+            self.repo.git(command, "--abort", ok=False)
+
+    def amend(self) -> None:
+        self.git("commit", "-q", "-a", "--amend", "--allow-empty", "-m", f"m{self.random.random()}")
+
+    def switch(self) -> None:
+        self.git("switch", "-q", *self.random.choice((["-c", f"b{self.random.randrange(10**9)}"], ["-"], ["-"])))
+
+    def stash(self) -> None:
+        self.git("stash", *self.random.choice((["-u", "-q"], ["pop", "-q"])))
+
+    def rebase(self) -> None:
+        self.git("rebase", "-q", "--autostash", "@{-1}")
+
+    def cherry_pick(self) -> None:
+        self.git("cherry-pick", "--allow-empty", "@{-1}")
+
+    def squash(self) -> None:
+        self.git("reset", "-q", "--soft", "HEAD~1")
+
+    def move(self) -> None:
+        names = [path.name for path in sorted(self.repo.root.glob("*.py"))]
+        name = self.random.choice(names)
+        self.git("mv", name, name.replace("kx", "ky") if "kx" in name else name.replace("ky", "kx"))
+
+    def check(self) -> int:
+        """No result is valid that would be another one; all of a content that ran are. How many are valid."""
+        ws = self.repo.workspace()
+        with snapshot(ws) as seen:
+            results = Runs(ws, seen, content_of(ws)).results
+        now = run_program(self.files())[1]
+        valid = {name for name, one in results.items() if one.state == VALID}
+        for name in valid:
+            assert self.ends[results[name].run][name] == now.get(name), (name, results[name], self.files())
+        assert self.trees.get(self.tree(), set()) <= valid
+        return len(valid)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_results_survive_what_git_does_to_commits(seed: int, tmp_path: Path, home: Path) -> None:
+    world = World(tmp_path / "repo", seed)
+    operations: list[Callable[[], None]] = [
+        world.edit, world.edit, world.commit, world.amend, world.switch, world.stash, world.rebase, world.cherry_pick,
+        world.squash, world.move, world.record,
+    ]  # fmt: skip
+    world.record()
+    assert world.check() == 2
+    for _ in range(8):
+        world.random.choice(operations)()
+        world.check()
+
+
+def test_a_rebase_onto_documentation_and_a_squash_lose_nothing(tmp_path: Path, home: Path) -> None:
+    world = World(tmp_path / "repo", 0)
+    repo: Checkout = world.repo
+    repo.git("switch", "-q", "-c", "feature")
+    repo.write("kxb.py", EDITS["kxb.py"][1])
+    world.record()
+    repo.commit()
+    repo.write("kxb.py", EDITS["kxb.py"][2])
+    repo.commit()
+    repo.git("switch", "-q", "-")
+    repo.write("CHANGES.rst", "more\n")
+    repo.commit()
+    repo.git("rebase", "-q", "HEAD", "feature")
+    assert world.check() == 1, "h differs from what ran"
+    repo.git("reset", "-q", "--soft", "HEAD~2")
+    repo.write("kxb.py", EDITS["kxb.py"][1])
+    repo.commit("squashed")
+    assert world.check() == 2
+    assert repo.kl("verify").returncode == 0
