@@ -319,8 +319,12 @@ def proof(
         (*_failures(past, _REMOVED), *_failures(others, _NO_TEST), *covered.notes, *dict.fromkeys(notes)), names,
         bool(covered.parts) and not covered.alone, *_transfers(found, elsewhere),
         _run_of_most(elsewhere) if covered.missing else "",
-        pytest_command(one.name for one in covered.missing) if covered.missing else "",
+        pytest_command((one.name for one in covered.missing), _impacted(elsewhere)) if covered.missing else "",
     )  # fmt: skip
+
+
+def _impacted(elsewhere: Mapping[str, OtherRun]) -> str:
+    return "pytest --kl-impacted" if any(one.valid for one in elsewhere.values()) else "pytest"
 
 
 def _run_of_most(elsewhere: Mapping[str, OtherRun]) -> str:

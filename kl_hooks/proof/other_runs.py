@@ -36,7 +36,8 @@ _RUNS: Final = 20
 """Runs of other contents that are looked at: each costs a comparison of contents."""
 _WHOLE_RUNS: Final = 3
 """Complete runs after which older ones add nothing but time."""
-_MOST_ARGUMENTS: Final = 40
+_MOST_ARGUMENTS: Final = 10
+"""Of a command that a person is shown; beyond it pytest itself looks for the tests (`--kl-impacted`)."""
 PART: Final = "transferred"
 """The key in the selection of a derived entry that means that not all of its content is the same. Never stored."""
 
@@ -65,11 +66,11 @@ class OtherRun:
 
     @property
     def why_not(self) -> str:
-        """Why no result of it can be compared; empty where some can."""
-        reasons = {one.reason for one in self.verdicts.values()}
-        if any(one.state != NOT_ASSESSED for one in self.verdicts.values()):
+        """Why no result of it is valid; empty where some are."""
+        if any(one.state == VALID for one in self.verdicts.values()):
             return ""
-        return reasons.pop() if len(reasons) == 1 else "no result of it can be compared"
+        reasons = {one.reason for one in self.verdicts.values()}
+        return reasons.pop() if len(reasons) == 1 else "no result of it is valid here"
 
     @property
     def stale(self) -> dict[str, Verdict]:
@@ -252,11 +253,14 @@ def pytest_arguments(names: Iterable[str]) -> list[str]:
     return sorted({*files, *(name.partition("[")[0] for name in wanted if test_path(name) not in files)})
 
 
-def pytest_command(names: Iterable[str]) -> str:
-    """The shortest pytest command that runs these tests; plain `pytest` where a name is neither a test nor a file."""
+def pytest_command(names: Iterable[str], otherwise: str = "pytest") -> str:
+    """The shortest pytest command that runs these tests; `otherwise` for very many.
+
+    Plain `pytest` where a name is neither a test nor a file.
+    """
     arguments = pytest_arguments(names)
     if not arguments or any(not test_path(one).endswith(".py") for one in arguments):
         return "pytest"
     if len(arguments) > _MOST_ARGUMENTS:
         arguments = sorted({test_path(one) for one in arguments})
-    return "pytest" if len(arguments) > _MOST_ARGUMENTS else shlex.join(["pytest", *arguments])
+    return otherwise if len(arguments) > _MOST_ARGUMENTS else shlex.join(["pytest", *arguments])

@@ -187,7 +187,6 @@ def _whole_run(run: RunFacts, difference: Difference) -> Verdict | None:
         elif one.path in opened:
             return Verdict(STALE, f"{one.path} changed, which the tests opened")
         elif not (one.before and one.now) and _has_opened_sibling(one.path, opened):
-            # tests that read all files of a folder would read this one too
             return Verdict(STALE, f"{one.path} was {'added' if one.now else 'removed'} beside files that tests opened")
         elif not all(not state or state.startswith("100") for state in (one.before, one.now)):
             return Verdict(NOT_ASSESSED, f"{one.path} is a link or a submodule, and changed")
@@ -195,8 +194,9 @@ def _whole_run(run: RunFacts, difference: Difference) -> Verdict | None:
 
 
 def _has_opened_sibling(path: str, opened: Iterable[str]) -> bool:
-    folder = path.rpartition("/")[0]
-    return any(other.rpartition("/")[0] == folder for other in opened)
+    """Whether a file of this folder and ending was opened: whoever read all of them would read this one too."""
+    folder, ending = path.rpartition("/")[0], path.rpartition(".")[2]
+    return any(other.rpartition("/")[0] == folder and other.rpartition(".")[2] == ending for other in opened)
 
 
 def _listed(paths: Sequence[str]) -> str:
@@ -417,7 +417,7 @@ class _Judge:
                 if cause.state == STALE:
                     return found
                 doubt = doubt or found
-        if doubt is None and (why := getattr(executed, "incomplete", {}).get(nodeid)):
+        if doubt is None and (why := executed.incomplete.get(nodeid)):
             doubt = Verdict(NOT_ASSESSED, why)
         if doubt is None and (unknown := self._unknown_files(starts)):
             doubt = Verdict(NOT_ASSESSED, unknown)

@@ -80,7 +80,7 @@ def tools(kinds: Sequence[str] = ()) -> Iterator[Tool]:
     )  # fmt: skip
     yield Tool("verify", "Is there complete, passing test evidence for exactly this tree?", {}, _verify)
     yield Tool(
-        "impacted", "Which tests to run now, and why each: the results of all others are valid for the files as they are.",
+        "impacted", "Which tests to run now, and why each: all others have a valid result for the files as they are.",
         {
             "changed": line("A range of commits such as main...HEAD: the tests that this change reaches."),
             "limit": number("Most tests that are given.", 100, 1, 1000),
