@@ -26,8 +26,7 @@ if TYPE_CHECKING:
     from kl_hooks.workspace import Workspace
 
 DEFAULT: Final = (
-    "context", "verify", "impacted", "memory_search", "decision_search", "decision_read", "decision_create",
-    "decision_supersede",
+    "context", "verify", "memory_search", "decision_search", "decision_read", "decision_create", "decision_supersede",
     "graph_search", "graph_refs", "graph_dependents", "objective_list", "objective_read", "objective_create",
     "objective_update", "objective_link_task",
 )  # fmt: skip
