@@ -1,6 +1,6 @@
 # Everything a newcomer types. `make help` lists it.
 # PYTHON: the interpreter to use; by default the newest CPython from 3.11 on that can be found.
-# SLOW=no: without the tests that take long (marked `slow`).
+# SLOW=no: without the tests that take long (marked `slow`), and with fewer examples for those of properties.
 # LINT=no: tests only.
 ifndef PYTHON
 PYTHON := $(shell sh tools/find-python newest)
@@ -23,7 +23,7 @@ demo: $(READY) ## the whole story on somebody else's package, in under three min
 # Lint at the same time: most of it is mypy, which uses one core.
 test: $(READY) ## lint and all tests (SLOW=no: without the slow ones)
 	@$(if $(filter no,$(LINT)),,$(MAKE) --no-print-directory lint PYTHON=$(PYTHON) & lint=$$!;) \
-	$(BIN)/python -m pytest -n auto --dist worksteal $(if $(filter no,$(SLOW)),-m "not slow"); tests=$$?; \
+	$(BIN)/python -m pytest -n auto --dist worksteal $(if $(filter no,$(SLOW)),-m "not slow" --hypothesis-profile=few); tests=$$?; \
 	$(if $(filter no,$(LINT)),,wait $$lint || { echo "make: lint failed, see above" >&2; exit 1; };) exit $$tests
 
 check: lint ## the fast checks only

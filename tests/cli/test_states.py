@@ -81,6 +81,7 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {str(p): p.read_bytes() for p in folder.rglob("*") if p.is_file() and "objects" not in p.parts}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", READING)
 def test_reading(scene: tuple[str, Scene], command: str) -> None:
     name, made = scene

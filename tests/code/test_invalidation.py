@@ -130,6 +130,7 @@ CHAINS = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("chain", CHAINS)
 def test_what_reaches_a_name_by_way_of_others_is_resolved_again(tmp_path: Path, chain: str) -> None:
     between, use = CHAINS[chain]
