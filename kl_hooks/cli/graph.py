@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from kl_hooks.code.query.references import References
     from kl_hooks.code.query.session import Graph
     from kl_hooks.model.symbol import Link, Symbol
+    from kl_hooks.proof.symbol_tests import ExecutedBy
+    from kl_hooks.store.database import Database
 
 
 _COMMANDS = {
@@ -335,9 +337,11 @@ def show(name: str, rev: str | None, shape: str) -> None:
 
     with _opened_graph(rev, shape) as graph:
         page = find(graph, name)
+        tests = _executed_by(graph.db, page.symbol)
     layer = _layer(page.symbol.path)
     if shape == "json":
-        echo_json({"schema": "kl.graph.show/2", **page_to_dict(page), "layer": layer})
+        executed = [one._asdict() for one in tests]
+        echo_json({"schema": "kl.graph.show/2", **page_to_dict(page), "layer": layer, "executed_by": executed})
         return
     symbol = page.symbol
     echo_line(f"{symbol.id}  {symbol.path}:{symbol.line}-{symbol.end_line}")
@@ -360,9 +364,30 @@ def show(name: str, rev: str | None, shape: str) -> None:
         echo_line(f"unresolved     {len(page.unresolved)}: {', '.join(_names(page.unresolved))}")
     _print_link_group("used by", page.used_by, "source")
     _print_ids("tests", page.tests)
+    _print_ids("executed by", [_execution_line(one) for one in tests])
     _print_link_group("written of it", page.written, "source")
     _print_link_group("mentions", page.links, "target")
     _print_certainty(page.answer, "nothing", f"kl graph refs {name}", title=f"{'used by':<14} ")
+
+
+def _executed_by(graph: Database, symbol: Symbol) -> list[ExecutedBy]:
+    """The tests that executed a symbol, of all runs until now; none where the evidence can't be read."""
+    from kl_hooks.errors import EnvironmentProblem
+    from kl_hooks.evidence.ingestion import sync_evidence
+    from kl_hooks.proof.symbol_tests import executed_by
+
+    try:
+        sync_evidence(workspace())
+        return executed_by(workspace(), graph, symbol)
+    except EnvironmentProblem as problem:
+        warn(f"tests that executed it are not shown: {problem}")
+        return []
+
+
+def _execution_line(one: ExecutedBy) -> str:
+    age = "" if not one.commits else f", {one.commits} commit{'s' if one.commits > 1 else ''} ago"
+    times = f", in {one.runs} runs" if one.runs > 1 else ""
+    return f"{one.test}  {one.outcome}{age}{times}{', before it was changed' if one.changed else ''}"
 
 
 def _layer(path: str) -> str:

@@ -18,7 +18,7 @@ from kl_hooks.graph import links
 from kl_hooks.model.package import CODE, Candidate, Request, Task
 from kl_hooks.model.symbol import split_id
 from kl_hooks.model.text import one_line
-from kl_hooks.proof.symbol_tests import results, tests_calling
+from kl_hooks.proof.symbol_tests import rarest_executed, results, tests_calling, tests_executing
 
 if TYPE_CHECKING:
     from kl_hooks.context.policy import Policy
@@ -30,10 +30,15 @@ _WITH_BODY: Final = 2
 _BODY_LINES: Final = 40
 _WITH_TESTS: Final = 6
 """Nearest symbols, and half as many nearest files, of which recorded tests are counted."""
+_CALLED: Final = 5
+"""Rarest symbols of the source that a failing test executed which are lifted."""
+_EXECUTED: Final = 30
+"""Rarest symbols that a failing test executed, its own helpers among them."""
 _NEIGHBORS: Final = 15
 _NEIGHBOR_RELATIONS: Final = ("defines", "implements", "inherits", "references", "calls")
 """A5's relations, both ways: not imports, not what governs."""
 _FRAME_REASON: Final = "a frame of the traceback in the task"
+_EXECUTED_REASON: Final = "executed by the failing test and by few others"
 
 
 def add_related(
@@ -59,7 +64,7 @@ def add_related(
         with ws.store.reading("graph") as db:
             if db is not None:
                 lists["pins"] = (*_pinned(ws, db, request.pins), *_named_files(db, task))
-                lists["code"] = tuple(_with_frames(db, task, lists.get("code", ())))
+                lists["code"] = tuple(_with_frames(ws, db, task, lists.get("code", ())))
                 if request.weight == "high":
                     lists[NEIGHBORS] = tuple(_neighbors(db, lists))
                 lists = {name: rows for name, rows in lists.items() if rows or name in found.lists}
@@ -118,11 +123,11 @@ def symbol_candidate(symbol: Symbol, reason: str) -> Candidate:
     )  # fmt: skip
 
 
-def _with_frames(db: Database, task: Task, code: Sequence[Candidate]) -> list[Candidate]:
+def _with_frames(ws: Workspace, db: Database, task: Task, code: Sequence[Candidate]) -> list[Candidate]:
     """Return the ranked code with the symbols of a traceback first, the innermost before those that called it.
 
     The fault is seldom in the test: the symbols of tests come after those of source. What the failing test calls is
-    lifted by a third of the best score.
+    lifted by a third of the best score, and what it and few other tests executed by half of it.
     """
     inside = [one for path, line in task.signals.frames for one in _symbol_at(db, path, line)]
     tests = [f"test:{name.partition('[')[0]}" for name in task.signals.tests]
@@ -135,6 +140,9 @@ def _with_frames(db: Database, task: Task, code: Sequence[Candidate]) -> list[Ca
     for name in _targets(db, sorted(functions | {one.id for one in inside if is_test_path(one.path)})):
         for key in [key for key in symbols if key[0] == name and not is_test_path(key[1])]:
             symbols[key] = _lifted(symbols[key], best // 3, "called by the failing test")
+    for one in _executed_by(ws, db, task.signals.tests):
+        row = symbols.get((one.id, one.path), symbol_candidate(one, _EXECUTED_REASON))
+        symbols[one.id, one.path] = _lifted(row, best // 2, _EXECUTED_REASON)
     for place, one in enumerate(dict.fromkeys(reversed(inside))):
         row = symbols.get((one.id, one.path), symbol_candidate(one, _FRAME_REASON))
         gain = 0 if is_test_path(one.path) else best * 2 - place
@@ -143,6 +151,13 @@ def _with_frames(db: Database, task: Task, code: Sequence[Candidate]) -> list[Ca
     more = dict.fromkeys(one.path for one in inside if one.path not in shown)
     files += [Candidate(f"file:{path}", "file", path, "", "", path, score=1, reasons=(_FRAME_REASON,)) for path in more]
     return [*files, *sorted(symbols.values(), key=lambda row: (is_test_path(row.path), -row.score))]
+
+
+def _executed_by(ws: Workspace, db: Database, tests: Sequence[str]) -> list[Symbol]:
+    """Return the symbols of the source that failing tests executed, those first that the fewest other tests execute."""
+    executed = rarest_executed(ws, tests, _EXECUTED)
+    known = symbols_by_id(db, executed)
+    return [known[one] for one in executed if one in known and not is_test_path(known[one].path)][:_CALLED]
 
 
 def _lifted(row: Candidate, gain: int, reason: str) -> Candidate:
@@ -196,15 +211,35 @@ def _described(
     # no class: its body is mostly methods that are listed anyway, and 40 lines of it end in a docstring
     callables = [one.id for one in symbols if one.id in known and split_id(one.id)[0] in ("function", "method")]
     bodies = {one: clean(_body(ws, known[one])) for one in callables[:_WITH_BODY]}
-    tests = tests_calling(db, [one.id for one in source])
-    for file in files:
-        inside = tests_calling(db, [one.id for one in symbols_in_file(db, file.path)])
-        tests[file.id] = set().union(*inside.values())
-    words = {name: one.words() for name, one in results(ws, tests).items()}
+    tests, executing = _tests_of(ws, db, source, files)
+    words = {name: one.words() for name, one in results(ws, tests, executing).items()}
     lists = {name: tuple(_with(row, bodies, words) for row in rows) for name, rows in lists.items()}
     have = {row.id for rows in lists.values() for row in rows}
     extra = [replace(file, proof=words[file.id]) for file in files if file.id in words and file.id not in have]
     return lists | ({"file tests": tuple(extra)} if extra else {})
+
+
+def _tests_of(
+    ws: Workspace, db: Database, source: Sequence[Candidate], files: Sequence[Candidate]
+) -> tuple[dict[str, set[str]], set[str]]:
+    """Return (symbol or file → its tests, those of which recorded tests are known to execute them)."""
+    inside = {file.id: [one.id for one in symbols_in_file(db, file.path)] for file in files}
+    ids = [one.id for one in source]
+    executed = tests_executing(
+        ws, db, list(dict.fromkeys([*ids, *(name for some in inside.values() for name in some)]))
+    )
+    tests = {name: executed[name] for name in ids if name in executed}
+    tests |= {file: found for file, some in inside.items() if (found := _union(executed, some))}
+    executing = set(tests)
+    tests |= tests_calling(db, [name for name in ids if name not in executing])
+    for file, some in inside.items():
+        if file not in executing:
+            tests[file] = _union(tests_calling(db, some), some)
+    return tests, executing
+
+
+def _union(tests: Mapping[str, set[str]], names: Sequence[str]) -> set[str]:
+    return set().union(*(tests.get(name, ()) for name in names))
 
 
 def _with(row: Candidate, bodies: Mapping[str, str], words: Mapping[str, str]) -> Candidate:

@@ -552,6 +552,8 @@ class Execution(NamedTuple):
     run: str
     content_hash: str
     """Of the symbol, in that run."""
+    runs: int = 1
+    """In how many of the newest runs it did."""
 
 
 def tests_of_symbols(db: Database, ids: Sequence[str], runs: int = _RUNS_ASKED) -> dict[str, dict[str, Execution]]:
@@ -581,7 +583,10 @@ def tests_of_symbols(db: Database, ids: Sequence[str], runs: int = _RUNS_ASKED) 
                 for number in wanted[part]:
                     tests = found.setdefault(symbols[number], {})
                     for name in _tests_with(bodies[part], number):
-                        tests.setdefault(name, Execution(run, hashes.get(number, "")))
+                        known = tests.get(name)
+                        tests[name] = (
+                            known._replace(runs=known.runs + 1) if known else Execution(run, hashes.get(number, ""))
+                        )
     return found
 
 

@@ -213,3 +213,9 @@ def _touched(cells: list[bytes], cut: frozenset[str], suffixes: tuple[str, ...])
             changes.append((first, ""))
     seconds = int(time) if time.lstrip("-").isdigit() and len(time) < 15 else 0
     return TouchedFiles(sha, seconds, message[:_MAX_BODY], tuple(changes))
+
+
+def count_since(repo: Repository, rev: str) -> int | None:
+    """How many commits HEAD has that a revision does not have; None where git does not know it. One git process."""
+    out = git_in(repo, "rev-list", "--count", f"{rev}..HEAD", "--", ok=(0, 128)).strip()
+    return int(out) if out.isdigit() else None

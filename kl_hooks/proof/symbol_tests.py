@@ -1,24 +1,32 @@
-"""What recorded tests show of code: which tests call a function, and how they ended last.
+"""What recorded tests show of code: which tests execute or call a function, and how they ended last.
 
-A test that calls a function is one that names it, itself or by a fixture: links of the graph, one call deep. Which
-functions a test executed is not recorded yet, so the words are "3 tests that use it passed", not "verified by 3 tests".
+Where runs recorded which functions each test executed, the words are "executed by 3 tests". Else a test counts that
+calls a function itself or by a fixture, by links of the graph, one call deep: "3 tests that use it passed".
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kl_hooks.evidence.claims import current_claims
-from kl_hooks.evidence.ledger import Entry, entries_of_tree, here_first, recent
+from kl_hooks.evidence.executed import Executed, executed_of_run, runs_with_symbols, tests_of_symbols
+from kl_hooks.evidence.ledger import Entry, entries_of_tree, entry_of_run, here_first, recent
 from kl_hooks.evidence.provenance import worktree_state
+from kl_hooks.git.commits import count_since
 from kl_hooks.graph import links
 from kl_hooks.model.receipt import REFUTES
+from kl_hooks.model.symbol import split_id
 
 if TYPE_CHECKING:
+    from kl_hooks.model.symbol import Symbol
     from kl_hooks.store.database import Database
     from kl_hooks.workspace import Workspace
 
+_MANY: Final = 500
+"""Tests of a file from which on they are not counted one by one."""
+_RUNS_OF_A_TEST: Final = 3
+"""Newest runs with executed symbols in which a failing test is looked for."""
 RECENT_RUNS: Final = 10
 """Runs that are looked at besides those of this content."""
 _USES: Final = ("calls", "references", "inherits")
@@ -34,10 +42,17 @@ class TestResults(NamedTuple):
     """Whether they were seen on the content as it is now; then others are not counted."""
     tier: str
     """Of the least proven of those that passed; empty where none did."""
+    executed: bool = False
+    """Whether these tests are known to execute it; else they call it, as the source reads."""
 
     def words(self) -> str:
-        """Return `38 tests that use it passed, inferred`, `1 of 3 tests that use it failed`."""
+        """Return `executed by 38 tests, all passed, inferred`, `1 of 3 tests that use it failed`."""
         total = self.passed + len(self.failed)
+        if self.executed:
+            tests = f"executed by {total} {'test' if total == 1 else 'tests'}"
+            ended = f"{len(self.failed)} failed" if self.failed else "all passed" if total > 1 else "passed"
+            more = f", {self.tier}" if not self.failed else ""
+            return f"{tests}, {ended}{more if self.current else ' on older content'}"
         tests = "test that uses it" if total == 1 else "tests that use it"
         older = "" if self.current else " on older content"
         if self.failed:
@@ -55,8 +70,108 @@ def tests_calling(db: Database, ids: Sequence[str]) -> dict[str, set[str]]:
     return {one: set().union(*(tests.get(user, set()) for user in some)) for one, some in users.items()}
 
 
-def results(ws: Workspace, tests: Mapping[str, set[str]]) -> dict[str, TestResults]:
-    """Return what the newest runs show of each group of tests; a group of which nothing was recorded is absent."""
+def tests_executing(ws: Workspace, graph: Database, ids: Sequence[str]) -> dict[str, set[str]]:
+    """Return, for each symbol that recorded tests executed, the IDs of these; of a class those of its methods."""
+    members = {one: _members(graph, one) for one in ids}
+    with ws.store.reading() as db:
+        wanted = sorted({name for some in members.values() for name in some})
+        known = tests_of_symbols(db, wanted) if db is not None else {}
+    found = {one: {f"test:{test}" for name in some for test in known.get(name, ())} for one, some in members.items()}
+    return {one: tests for one, tests in found.items() if tests}
+
+
+def _members(graph: Database, identifier: str) -> list[str]:
+    kind, name = split_id(identifier)
+    if kind not in ("type", "interface"):
+        return [identifier]
+    # the body of a class runs when its module is imported, whichever test comes first
+    rows = graph.rows("SELECT id FROM symbols WHERE id >= ? AND id < ?", (f"method:{name}.", f"method:{name}/"))
+    rows += graph.rows("SELECT id FROM symbols WHERE id >= ? AND id < ?", (f"property:{name}.", f"property:{name}/"))
+    return [str(one) for (one,) in rows]
+
+
+class ExecutedBy(NamedTuple):
+    """A test that executed a symbol, as the newest run that recorded it shows."""
+
+    test: str
+    outcome: str
+    run: str
+    commits: int | None
+    """Commits since then; None where git does not know the commit of the run."""
+    runs: int
+    """In how many of the newest runs it executed the symbol."""
+    changed: bool
+    """The symbol's code was another then."""
+
+
+def executed_by(ws: Workspace, graph: Database, symbol: Symbol) -> list[ExecutedBy]:
+    """Return the tests that executed a symbol in the newest runs, failed ones first; of a class those of its methods.
+
+    Empty where no run recorded which symbols its tests executed.
+    """
+    found: dict[str, ExecutedBy] = {}
+    with ws.store.reading() as db:
+        known = tests_of_symbols(db, _members(graph, symbol.id)) if db is not None else {}
+        entries = {one.run: entry_of_run(db, one.run) for some in known.values() for one in some.values() if db}
+    heads = {entry.receipt.head for entry in entries.values() if entry and entry.receipt.head}
+    since = {head: count_since(ws.repo, head) for head in sorted(heads)} if ws.repo else {}
+    outcomes = {run: _outcomes(entry) for run, entry in entries.items()}
+    for identifier, tests in known.items():
+        for test, one in tests.items():
+            entry, before = entries[one.run], found.get(test)
+            if entry is None or (before is not None and before.runs >= one.runs):
+                continue
+            changed = identifier == symbol.id and one.content_hash != symbol.content_hash
+            outcome, age = outcomes[one.run].get(test, "unknown"), since.get(entry.receipt.head or "")
+            found[test] = ExecutedBy(test, outcome, one.run, age, one.runs, changed)
+    return sorted(found.values(), key=lambda one: (one.outcome not in REFUTES, one.test))
+
+
+def _outcomes(entry: Entry | None) -> dict[str, str]:
+    evidence = entry.receipt.evidence if entry else ()
+    return {one.subject.removeprefix("test:"): one.outcome for one in evidence}
+
+
+def rarest_executed(ws: Workspace, tests: Sequence[str], limit: int) -> list[str]:
+    """Return the symbols that these tests executed last, those first that the fewest other tests execute.
+
+    What nearly every test executes is no hint at why one fails.
+    """
+    with ws.store.reading() as db:
+        if db is None or not tests:
+            return []
+        for run in runs_with_symbols(db, _RUNS_OF_A_TEST):
+            executed = executed_of_run(db, run)
+            cases = _cases(executed, tests) if executed else []
+            if executed and cases:
+                own = {at for case in cases for at in executed.tests.indexes(case)}
+                users = _users(executed, own)
+                order = sorted(own, key=lambda at: (users[at], executed.symbols[at].symbol))
+                return [executed.symbols[at].symbol for at in order][:limit]
+    return []
+
+
+def _cases(executed: Executed, tests: Sequence[str]) -> list[str]:
+    return [case for case in executed.tests if case in tests or case.partition("[")[0] in tests]
+
+
+def _users(executed: Executed, wanted: Collection[int]) -> Mapping[int, int]:
+    """How many tests execute each of these symbols; in files of many tests all count, which is as rare as they look."""
+    users = dict.fromkeys(wanted, 0)
+    for file in executed.tests.files.values():
+        here = [(place, at) for place, at in enumerate(file.symbols) if at in users]
+        masks = [setup | call | teardown for setup, call, teardown in file.masks.values()]
+        for place, at in here:
+            exact = len(masks) <= _MANY
+            users[at] += sum(mask >> place & 1 for mask in masks) if exact else len(masks)
+    return users
+
+
+def results(ws: Workspace, tests: Mapping[str, set[str]], executing: Collection[str] = ()) -> dict[str, TestResults]:
+    """Return what the newest runs show of each group of tests; a group of which nothing was recorded is absent.
+
+    `executing`: the groups whose tests are known to execute the code, as IDs of cases.
+    """
     wanted = set().union(*tests.values()) if tests else set()
     if not wanted:
         return {}
@@ -71,7 +186,7 @@ def results(ws: Workspace, tests: Mapping[str, set[str]]) -> dict[str, TestResul
         claims = {claim.about: claim for claim in current_claims(ws, db, newest, trees, last.keys())}
     found = {}
     for name, group in tests.items():
-        cases = [case for case in last if _function(case) in group]
+        cases = [case for case in last if case in group or _function(case) in group]
         # what was seen on this content counts alone, where anything was
         cases = [case for case in cases if case in here] or cases
         failed = tuple(sorted(case for case in cases if last[case] in REFUTES))
@@ -79,7 +194,9 @@ def results(ws: Workspace, tests: Mapping[str, set[str]]) -> dict[str, TestResul
         if failed or passed:
             least = min((claims[case].tier for case in passed), default=None)
             current = all(case in here for case in cases)
-            found[name] = TestResults(len(passed), failed, current, least.word if least is not None else "")
+            found[name] = TestResults(
+                len(passed), failed, current, least.word if least is not None else "", name in executing
+            )
     return found
 
 
@@ -90,7 +207,8 @@ def _last_outcomes(entries: Sequence[Entry], trees: set[str], wanted: set[str]) 
     for entry in entries:
         is_here = not trees.isdisjoint({entry.receipt.tree, entry.receipt.tree_all})
         for evidence in entry.receipt.evidence:
-            if evidence.subject not in last and _function(evidence.subject) in wanted:
+            known = evidence.subject in wanted or _function(evidence.subject) in wanted
+            if evidence.subject not in last and known:
                 last[evidence.subject] = evidence.outcome
                 here |= {evidence.subject} if is_here else set()
     return last, here

@@ -193,24 +193,23 @@ def test_tests_are_noted_at_the_code_they_use_and_are_items_where_they_fail(repo
     test.write_text("from shop.price import round_total\n\n\ndef test_halves():\n    assert round_total(3) == 3\n")
     git(repo, "add", "-A")
     git(repo, "commit", "-q", "-m", "Add a test")
-    more = ("-p", "pytest_kl.plugin", "-p", "no:cacheprovider", "-o", "pythonpath=src", "tests")
+    more = ("-p", "pytest_kl.plugin", "-p", "no:cacheprovider", "-o", "pythonpath=src", "tests", "--kl-symbols=on")
     pytest_run = (sys.executable, "-m", "pytest", "-q", *more)
     kl(repo, *pytest_run, command=("run", "--"))
     kl(repo, *pytest_run, "-p", "xdist", "-n", "2", command=("run", "--"))
     kl(repo, "round_total", "--format", "json")
     out = kl(repo, "tests/test_price.py::test_halves").stdout
     assert "\n## evidence\n- [verified · current] test:tests/test_price.py::test_halves  tests/test_price.py\n" in out
-    assert "\n  round_total:4 (1 test that uses it passed, verified)  | Round a checkout total half up.\n" in out
-    assert "\n  round_total:4 (1 test that uses it passed, verified)  | Round a checkout total half up.\n" in out
+    assert "\n  round_total:4 (executed by 1 test, passed, verified)  | Round a checkout total half up.\n" in out
     assert "[guessed" not in out
     plain = kl(repo, "round_total").stdout
-    assert "test:tests/" not in plain and "round_total:4 (1 test that uses it passed, verified)" in plain
+    assert "test:tests/" not in plain and "round_total:4 (executed by 1 test, passed, verified)" in plain
     test.write_text("from shop.price import round_total\n\n\ndef test_halves():\n    assert round_total(3) == 4\n")
-    assert "(1 test that uses it passed on older content)" in kl(repo, "round_total").stdout
+    assert "(executed by 1 test, passed on older content)" in kl(repo, "round_total").stdout
     kl(repo, *pytest_run, command=("run", "--"), code=1)
     failing = kl(repo, "round_total halves").stdout
     assert failing.index("## failing test") < failing.index("## code") and "assert 3 == 4" in failing
-    assert "round_total:4 (1 of 1 test that uses it failed)" in failing
+    assert "round_total:4 (executed by 1 test, 1 failed)" in failing
 
 
 def test_a_pasted_failure_brings_the_code_that_the_test_calls_before_the_test(repo: Path) -> None:
@@ -323,7 +322,7 @@ def test_a_run_of_this_content_counts_before_a_newer_run_of_another(repo: Path) 
     test.parent.mkdir()
     passing = "from shop.price import round_total\n\n\ndef test_halves():\n    assert round_total(3) == 3\n"
     pytest_run = (sys.executable, "-m", "pytest", "-q", "-p", "pytest_kl.plugin", "-p", "no:cacheprovider", "-o",
-                  "pythonpath=src", "tests")  # fmt: skip
+                  "pythonpath=src", "tests", "--kl-symbols=off")  # fmt: skip
     test.write_text(passing, encoding="utf-8")
     git(repo, "add", "-A")
     git(repo, "commit", "-q", "-m", "Add a test")
