@@ -22,6 +22,7 @@ from pathlib import Path
 
 from bench.measure import medians, python
 from bench.table import Row, against, show
+from kl_hooks.code.query.lookup import SYMBOLS
 from kl_hooks.code.query.session import refresh_graph
 from kl_hooks.context.build import build
 from kl_hooks.context.ranking import StoredCode, rank
@@ -93,7 +94,7 @@ def full_text(ws: Workspace) -> sqlite3.Connection:
     made.execute("CREATE VIRTUAL TABLE words USING fts5(name, parts, signature, doc, path)")
     with ws.store.reading("graph") as db:
         assert db is not None
-        rows = db.rows("SELECT name, signature, doc, path FROM symbols")
+        rows = db.rows(f"SELECT name, signature, doc, path FROM {SYMBOLS}")
     texts = [(name, " ".join(split(name)), signature, doc, path) for name, signature, doc, path in rows]
     made.executemany("INSERT INTO words VALUES (?, ?, ?, ?, ?)", texts)
     return made

@@ -98,10 +98,12 @@ def find_violations(ws: Workspace, task: Task, limit: int) -> list[Candidate]:
 
 def _files_of(graph: Graph, signals: Signals) -> dict[str, str]:
     """The files and folders that a task names, and those of the modules and symbols that it names → that name."""
+    from kl_hooks.code.query.lookup import SYMBOLS
+
     found = {path: path for path in signals.paths}
     for name in signals.symbols:
         last = name.rpartition(".")[2]
-        rows = graph.db.rows("SELECT DISTINCT path, id FROM symbols WHERE name = ?", (last,))
+        rows = graph.db.rows(f"SELECT DISTINCT path, id FROM {SYMBOLS} WHERE name = ?", (last,))
         for path, identifier in rows:
             if f".{identifier.partition(':')[2]}".endswith(f".{name}"):
                 found.setdefault(path, name)

@@ -9,9 +9,12 @@ from __future__ import annotations
 
 import json
 import os
+import struct
+import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from io import BytesIO
+from itertools import accumulate, pairwise
 from typing import IO, TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 from kl_hooks.code.scanner.parser import Facts, Key, Outline
@@ -29,14 +32,14 @@ PARTS: Final = ("error", *SYMBOL_PARTS, "imports", "uses", "outline", "names")
 
 
 class Columns(NamedTuple):
-    """The facts of a content as the database keeps them: JSON, but for the error and the names."""
+    """The facts of a content as the database keeps them: compressed JSON, but for the error."""
 
     error: str
-    imports: str
-    symbols: str
-    uses: str
-    outline: str
-    names: str
+    imports: bytes
+    symbols: bytes
+    uses: bytes
+    outline: bytes
+    names: bytes
 
 
 def stored_facts(store: Store, wanted: Iterable[Key], symbols: bool = True) -> KnownFacts:
@@ -68,8 +71,8 @@ def outlines(db: Rows, wanted: Iterable[Key]) -> dict[Key, Outline]:
     for scanner, blobs in _by_scanner(wanted):
         sql = f"SELECT blob, outline FROM facts WHERE scanner = ? AND blob IN ({placeholders(blobs)})"
         for blob, text in db.rows(sql, (scanner, *blobs)):
-            with suppress(ValueError):
-                found[blob, scanner] = json.loads(text)
+            with suppress(ValueError, zlib.error):
+                found[blob, scanner] = _unpacked(text)
     return found
 
 
@@ -100,8 +103,8 @@ def save_facts(db: Rows, fresh: Mapping[Key, Facts]) -> None:
 def columns_of(facts: Facts) -> Columns:
     """Facts as the database keeps them."""
     return Columns(
-        facts["error"], _json(facts["imports"]), _json([facts[part] for part in SYMBOL_PARTS]), _json(facts["uses"]),
-        _json(facts["outline"]), facts["names"],
+        facts["error"], _packed(facts["imports"]), _packed([facts[part] for part in SYMBOL_PARTS]),
+        _packed(facts["uses"]), _packed(facts["outline"]), _packed(facts["names"]),
     )  # fmt: skip
 
 
@@ -115,16 +118,16 @@ def delete_unused(db: Rows, spare: int) -> int:
     return known - int(db.rows("SELECT COUNT(*) FROM facts")[0][0])
 
 
-def _facts(error: str, imports: str, symbols: str, uses: str, outline: str, names: str) -> Facts | None:
+def _facts(error: str, imports: bytes, symbols: bytes, uses: bytes, outline: bytes, names: bytes) -> Facts | None:
     try:
-        found, words, decorators, text = json.loads(symbols) if symbols else ([], [], {}, [])
+        found, words, decorators, text = _unpacked(symbols) if symbols else ([], [], {}, [])
         return {
-            "error": error, "symbols": found, "words": words, "imports": json.loads(imports),
-            "decorators": decorators, "uses": json.loads(uses) if uses else {},
-            "outline": json.loads(outline) if outline else {}, "names": names,
+            "error": error, "symbols": found, "words": words, "imports": _unpacked(imports),
+            "decorators": decorators, "uses": _unpacked(uses) if uses else {},
+            "outline": _unpacked(outline) if outline else {}, "names": _unpacked(names) if names else "",
             "text": text,
         }  # fmt: skip
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, zlib.error):
         return None
 
 
@@ -141,16 +144,27 @@ def _by_scanner(wanted: Iterable[Key]) -> Iterator[tuple[str, Sequence[str]]]:
 _json: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
-_BETWEEN: Final = b"\0"
-"""No JSON and no identifier holds it; the error comes last."""
-_JSON: Final = Columns._fields[1:5]
-"""The columns before names and error."""
+_LEVEL: Final = 3
+"""Of compression: a higher one takes longer than it saves in writing."""
+
+
+def _packed(part: Any) -> bytes:
+    return zlib.compress(_json(part).encode("utf-8", "surrogatepass"), _LEVEL)
+
+
+def _unpacked(column: bytes) -> Any:
+    return json.loads(zlib.decompress(column).decode("utf-8", "surrogatepass"))
+
+
+_JSON: Final = Columns._fields[1:]
+"""The columns but the error."""
+_SIZES: Final = struct.Struct(f"<{len(_JSON)}I")
 
 
 def pack_facts(facts: Facts) -> bytes:
     """The facts of a content as the bytes that `PackedFacts` keeps."""
     error, *others = columns_of(facts)
-    return _BETWEEN.join(text.encode("utf-8", "surrogatepass") for text in (*others, error))
+    return b"".join((_SIZES.pack(*map(len, others)), *others, error.encode("utf-8", "surrogatepass")))
 
 
 class TempBlobFile(Iterable[bytes]):
@@ -207,12 +221,14 @@ class PackedFacts(Mapping[Key, Facts]):
 
     def columns(self, key: Key) -> Columns:
         """The same facts as the database keeps them. KeyError for none of the contents."""
-        *others, error = map(_text, self._columns(key))
-        return Columns(error, *others)
+        *others, error = self._columns(key)
+        return Columns(_text(error), *others)
 
     def _columns(self, key: Key) -> list[bytes]:
-        # at most five times: the error comes last and is any text, so it is not split
-        return self._pile.at(self._places[key]).split(_BETWEEN, 5)
+        """The columns, the error last."""
+        whole = self._pile.at(self._places[key])
+        ends = [*accumulate(_SIZES.unpack_from(whole), initial=_SIZES.size)]
+        return [*(whole[start:end] for start, end in pairwise(ends)), whole[ends[-1] :]]
 
     def __getitem__(self, key: Key) -> Facts:
         return cast("Facts", _LazyFacts(self._columns(key)))
@@ -241,8 +257,8 @@ class _LazyFacts(dict[str, Any]):
     """Facts of which each part is read when it is asked for by its name."""
 
     def __init__(self, columns: list[bytes]) -> None:
-        *self._json, names, error = columns
-        super().__init__(error=_text(error), names=_text(names))
+        *self._json, error = columns
+        super().__init__(error=_text(error))
 
     def __missing__(self, part: str) -> Any:
         if part in SYMBOL_PARTS:
@@ -252,7 +268,7 @@ class _LazyFacts(dict[str, Any]):
         return self[part]
 
     def _read(self, part: str) -> Any:
-        return json.loads(_text(self._json[_JSON.index(part)]))
+        return _unpacked(self._json[_JSON.index(part)])
 
 
 def _text(folded: bytes) -> str:

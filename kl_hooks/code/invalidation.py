@@ -107,8 +107,9 @@ def _names_defined_or_not(db: Rows, was: Outlined, now: Outlined, changed: Colle
     empty = {module for some in (was, now) for module, outline in some.values() if not any(outline.values())}
     modules = {module for module, _ in was.values()} ^ {module for module, _ in now.values()} | empty
     names = {last_name(f"namespace:{module}") for module in modules}
+    sql = "SELECT f.path FROM symbol_rows r JOIN files f ON f.number = r.file WHERE r.name = ?"
     for name in names | _defined(was) ^ _defined(now):
-        if all(path in changed for (path,) in db.rows("SELECT path FROM symbols WHERE name = ?", (name,))):
+        if all(path in changed for (path,) in db.rows(sql, (name,))):
             yield name
 
 

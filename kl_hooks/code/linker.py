@@ -241,10 +241,10 @@ class _Defined:
 
     def __init__(self, db: Database, whole: bool) -> None:
         self._db = db
-        self._known = {row[0]: True for row in db.rows("SELECT DISTINCT name FROM symbols")} if whole else {}
+        self._known = {row[0]: True for row in db.rows("SELECT DISTINCT name FROM symbol_rows")} if whole else {}
         self._whole = whole
 
     def __call__(self, name: str) -> bool:
         if name not in self._known and not self._whole:
-            self._known[name] = bool(self._db.rows("SELECT 1 FROM symbols WHERE name = ? LIMIT 1", (name,)))
+            self._known[name] = bool(self._db.rows("SELECT 1 FROM symbol_rows WHERE name = ? LIMIT 1", (name,)))
         return self._known.get(name, False)

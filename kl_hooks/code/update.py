@@ -24,7 +24,7 @@ from kl_hooks.graph import links
 from kl_hooks.graph.links import Interned
 from kl_hooks.index import postings
 from kl_hooks.model.symbol import last_name
-from kl_hooks.store.database import Rows, placeholders
+from kl_hooks.store.database import Rows, chunks, placeholders
 
 if TYPE_CHECKING:
     from kl_hooks.git.files import FileEntry
@@ -55,15 +55,15 @@ def write_files(db: Database, removed: Collection[str], files: Mapping[str, File
 
 def _insert(db: Database, files: Mapping[str, File], some: Mapping[str, Facts]) -> None:
     insert_files(db, [(path, *files[path], facts["error"]) for path, facts in some.items()])
-    insert_symbols(db, (row for path, facts in some.items() for row in symbol_table_rows(path, facts)))
+    insert_symbols(db, {path: symbol_table_rows(path, files[path][2], facts) for path, facts in some.items()})
     postings.add_files(db, {path: terms_of(path, facts) for path, facts in some.items()})
 
 
 def delete_rows(db: Database, paths: Iterable[str]) -> None:
     """Takes out the rows of files, whether there are any or not."""
     old = [(path,) for path in paths]
+    db.many("DELETE FROM symbol_rows WHERE file = (SELECT number FROM files WHERE path = ?)", old)
     db.many("DELETE FROM files WHERE path = ?", old)
-    db.many("DELETE FROM symbols WHERE path = ?", old)
     postings.remove_files(db, (path for (path,) in old))
 
 
@@ -72,20 +72,27 @@ def insert_files(db: Database, rows: Iterable[Sequence[str]]) -> None:
     db.many("INSERT INTO files (path, blob, scanner, module, error) VALUES (?, ?, ?, ?, ?)", rows)
 
 
-def insert_symbols(db: Database, rows: Iterable[Sequence[Any]]) -> None:
-    """Writes rows as `symbol_table_rows` gives them."""
-    columns = "id, name, path, line, end_line, signature, decorators, doc, content_hash"
-    db.many(f"INSERT INTO symbols ({columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
+def insert_symbols(db: Database, rows: Mapping[str, Iterable[Sequence[Any]]]) -> None:
+    """Writes the symbols of files that are there, as `symbol_table_rows` gives them."""
+    numbers: dict[str, int] = {}
+    for some in chunks(list(rows)):
+        numbers.update(db.rows(f"SELECT path, number FROM files WHERE path IN ({placeholders(some)})", some))
+    made = ((numbers[path], *row) for path in sorted(rows, key=numbers.__getitem__) for row in rows[path])
+    db.many(f"INSERT INTO symbol_rows VALUES ({placeholders(range(11))})", made)
 
 
-def symbol_table_rows(path: str, facts: Facts) -> Iterable[tuple[Any, ...]]:
-    """The rows of a file's symbols and tests, from facts under its module. Pure."""
+def symbol_table_rows(path: str, module: str, facts: Facts) -> Iterable[tuple[Any, ...]]:
+    """The rows of a file's symbols and tests, from facts under its module: all columns but the file. Pure."""
     decorators = facts["decorators"]
     for place, (identifier, line, end_line, signature, doc, content_hash) in enumerate(facts["symbols"]):
         marks = "\n".join(decorators.get(str(place), ()))
-        yield (identifier, last_name(identifier), path, line, end_line, signature, marks, doc, content_hash)
-    for identifier, line, end_line, signature, doc, content_hash, _ in facts["tests"]:
-        yield (identifier, last_name(identifier), path, line, end_line, signature, "", doc, content_hash)
+        sort, _, name = identifier.partition(":")
+        rest = name[len(module) :]  # every Id begins with the module: `facts_under`
+        yield place, sort, rest, last_name(identifier), line, end_line, signature, marks, doc, content_hash
+    for place, row in enumerate(facts["tests"], len(facts["symbols"])):
+        identifier, line, end_line, signature, doc, content_hash, _ = row
+        rest = identifier.removeprefix(f"test:{path}")
+        yield place, "test", rest, last_name(identifier), line, end_line, signature, "", doc, content_hash
 
 
 def terms_of(path: str, facts: Facts) -> postings.FileTerms:
@@ -156,7 +163,7 @@ def write_bulk_rows(db: Database, made: BulkRows, files: Mapping[str, File]) -> 
         rows = [_Rows(*one) for one in marshal.loads(share)]  # from a file without a name, which nobody else can write
         insert_files(db, [(one.path, *files[one.path], one.error) for one in rows])
         replace_consulted(db, {one.path: one.consulted for one in rows})
-        insert_symbols(db, (row for one in rows for row in one.symbols))
+        insert_symbols(db, {one.path: one.symbols for one in rows})
         for one in rows:
             writer.add(one.path, postings.FileTerms(*one.terms))
         links.replace_columns(db, {one.path: one.links for one in rows}, numbers)
@@ -170,7 +177,7 @@ class _Maker:
 
     def __init__(self, facts: Mapping[Key, Facts], files: Mapping[str, tuple[Key, str]]) -> None:
         self._named = FilesFacts(facts, files)
-        modules = {path: module for path, (_, module) in files.items()}
+        self._modules = modules = {path: module for path, (_, module) in files.items()}
         outlines: dict[str, Any] = {}
         self._bear: set[str] = set()
         for path, module in modules.items():
@@ -195,7 +202,7 @@ class _Maker:
     def _rows(self, path: str) -> _Rows:
         facts = self._named[path]
         columns = links.columns_of_rows(self._linker.links_of(path, facts))
-        symbols = list(symbol_table_rows(path, facts))
+        symbols = list(symbol_table_rows(path, self._modules[path], facts))
         terms = tuple(terms_of(path, facts))
         consulted = self._linker.consulted(path)
         return _Rows(path, facts["error"], facts["names"], symbols, terms, columns, consulted)

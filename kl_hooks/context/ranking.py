@@ -15,6 +15,7 @@ from itertools import accumulate
 from math import log, sqrt
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, TypeVar
 
+from kl_hooks.code.query.lookup import SYMBOLS
 from kl_hooks.context.signals import without_report
 from kl_hooks.errors import EnvironmentProblem
 from kl_hooks.graph import links
@@ -340,9 +341,8 @@ class StoredCode:
         """As `CodeReader.symbols`."""
         found: dict[str, list[SymbolRow]] = {}
         for some in chunks(sorted(paths)):
-            # rowid: the order in which a file's symbols were written, by which postings call them
-            sql = f"""SELECT path, id, line, signature, doc FROM symbols
-                WHERE path IN ({placeholders(some)}) AND id NOT LIKE 'test:%' ORDER BY rowid"""
+            sql = f"""SELECT path, id, line, signature, doc FROM {SYMBOLS}
+                WHERE path IN ({placeholders(some)}) AND sort <> 'test' ORDER BY path, place"""
             for path, *row in self._db.rows(sql, some):
                 found.setdefault(path, []).append(SymbolRow(*row))
         return found
@@ -351,7 +351,7 @@ class StoredCode:
         """As `CodeReader.definitions`."""
         rows: list[tuple[str, str]] = []
         for some in chunks(sorted(names)):
-            sql = f"SELECT name, path, id FROM symbols WHERE name IN ({placeholders(some)}) ORDER BY path, id"
+            sql = f"SELECT name, path, id FROM {SYMBOLS} WHERE name IN ({placeholders(some)}) ORDER BY path, id"
             rows += [(name, path) for name, path, identifier in self._db.rows(sql, some) if _is_ranked(identifier)]
         known = self.postings.existing(path for _, path in rows)
         found: dict[str, list[str]] = {}
@@ -362,12 +362,9 @@ class StoredCode:
 
     def importers(self, paths: Collection[str]) -> Mapping[str, Collection[str]]:
         """As `CodeReader.importers`."""
-        asked = [f"file:{path}" for path in sorted(paths)]
-        found = links.of_many(self._db, asked, incoming=True, relation="depends_on")
-        return {
-            target.removeprefix("file:"): {link.source.removeprefix("file:") for link in some}
-            for target, some in found.items()
-        }
+        # of what links to a file, source files alone do so by importing it, and the rest is nothing that is ranked
+        found = links.owners_of_ends(self._db, [f"file:{path}" for path in sorted(paths)])
+        return {target.removeprefix("file:"): owners for target, owners in found.items()}
 
 
 def rank(
@@ -634,35 +631,40 @@ class _Scores:
         tops = [max(values.values(), default=0.0) for values in (self.words, self.names, self.pairs, callers)]
         best = max(self._file_scores.values(), default=0.0)
         rows = self._reader.symbols(paths)
+        places_of = self._reader.postings.places(paths)
+        signals = [
+            one
+            for one in zip(
+                ("words", "names", "pairs", "callers"),
+                (_SYMBOL_WORDS, _SYMBOL_NAMES, _SYMBOL_PAIRS, _SYMBOL_CALLER),
+                (self.words, self.names, self.pairs, callers), tops, strict=True,
+            )
+            if one[3]
+        ]  # fmt: skip
         found: list[RankedSymbol] = []
         for one in files:
             symbols = rows.get(one.path, ())
-            first, places = self._reader.postings.documents(one.path)
+            first, places = places_of.get(one.path, (0, ()))
             module = symbols[0].id.partition(":")[2] if symbols else ""
-            nearness = 1 + max(self._file_scores[one.path] - best, -6) / 6
+            of_file = _SYMBOL_FILE * (1 + max(self._file_scores[one.path] - best, -6) / 6)
             for doc, at in enumerate(places, first):
-                if at >= len(symbols) or symbols[at].kind == "namespace":
+                if at >= len(symbols):
                     continue
                 symbol = symbols[at]
-                name = symbol.id.partition(":")[2][len(module) + 1 :]
-                parts = {
-                    part: weight * values.get(doc, 0.0) / top
-                    for part, weight, values, top in zip(
-                        ("words", "names", "pairs", "callers"),
-                        (_SYMBOL_WORDS, _SYMBOL_NAMES, _SYMBOL_PAIRS, _SYMBOL_CALLER),
-                        (self.words, self.names, self.pairs, callers), tops, strict=True,
-                    )
-                    if top and doc in values
-                }  # fmt: skip
-                parts["file"] = _SYMBOL_FILE * nearness
+                kind, _, name = symbol.id.partition(":")
+                if kind == "namespace":
+                    continue
+                name = name[len(module) + 1 :]
+                parts = {part: weight * values[doc] / top for part, weight, values, top in signals if doc in values}
+                parts["file"] = of_file
                 if "." not in name:
                     parts["top level"] = _TOP_LEVEL
-                if symbol.kind in ("type", "interface"):
+                if kind in ("type", "interface"):
                     parts["class"] = _CLASS
                 score = _millionths(sum(parts.values()))
                 found.append(
                     RankedSymbol(
-                        symbol.id, one.path, symbol.line, name, symbol.kind, score, _whole(parts), one.is_source,
+                        symbol.id, one.path, symbol.line, name, kind, score, _whole(parts), one.is_source,
                         symbol.signature, symbol.doc,
                     )
                 )  # fmt: skip
@@ -674,10 +676,11 @@ class _Scores:
         if not best:
             return {}
         top = max(score for _, score in best)
-        rows = self._reader.symbols({self._path_of[doc] for doc, _ in best})
+        paths = {self._path_of[doc] for doc, _ in best}
+        rows, places = self._reader.symbols(paths), self._reader.postings.places(paths)
         strength: dict[str, float] = {}
         for doc, score in best:
-            name = self._name_of(doc, rows)
+            name = self._name_of(doc, rows, places)
             if name:
                 strength[name] = strength.get(name, 0.0) + (score / top) ** 2
         defined = self._reader.definitions(strength)
@@ -698,11 +701,13 @@ class _Scores:
                         found[doc] = found.get(doc, 0.0) + gain
         return found
 
-    def _name_of(self, doc: int, rows: Mapping[str, Sequence[SymbolRow]]) -> str:
+    def _name_of(
+        self, doc: int, rows: Mapping[str, Sequence[SymbolRow]], places: Mapping[str, tuple[int, Sequence[int]]]
+    ) -> str:
         """The name of a document's symbol; empty for a module."""
         path = self._path_of[doc]
-        first, places = self._reader.postings.documents(path)
-        at, symbols = places[doc - first], rows.get(path, ())
+        first, of_file = places[path]
+        at, symbols = of_file[doc - first], rows.get(path, ())
         if at >= len(symbols) or symbols[at].kind == "namespace":
             return ""
         return symbols[at].id.rpartition(".")[2]
@@ -749,4 +754,4 @@ def _millionths(value: float) -> int:
 
 
 def _whole(parts: Mapping[str, float]) -> dict[str, int]:
-    return {name: _millionths(value) for name, value in parts.items()}
+    return {name: round(value * 1_000_000) for name, value in parts.items()}

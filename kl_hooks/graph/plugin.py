@@ -6,34 +6,19 @@ from typing import Final
 
 from kl_hooks.hookspecs import Schema, hookimpl
 
-LINKS: Final = """
-CREATE TABLE links (
-    -- One row for each way that one thing hangs on another, at the place where it says so.
-    source TEXT NOT NULL,         -- Id of what depends, defines, imports …
-    relation TEXT NOT NULL,       -- defines, imports, inherits, calls, verified_by …
-    target TEXT NOT NULL,         -- Id of what it depends on; need not exist here
-    path TEXT NOT NULL,           -- the file that says so: re-reading it replaces its rows and no others
-    line INTEGER NOT NULL,
-    method TEXT NOT NULL,         -- how it was found: import, lazy import …
-    confidence INTEGER NOT NULL   -- percent
-);
-CREATE INDEX links_source ON links (source);
-CREATE INDEX links_target ON links (target);
-CREATE INDEX links_path ON links (path);
-"""
-
-PACKED: Final = """
-DROP TABLE links;
+TABLES: Final = """
 CREATE TABLE link_names (
     -- Every text that a link holds (Ids, relations, methods), once.
     id INTEGER PRIMARY KEY,
-    text TEXT NOT NULL UNIQUE
+    text TEXT NOT NULL,
+    hash INTEGER NOT NULL         -- CRC-32 of the text, by which it is found
 );
+CREATE INDEX link_names_hash ON link_names (hash);
 CREATE TABLE link_owners (
     -- All links that one file says: re-reading it replaces this row and no other.
     owner INTEGER PRIMARY KEY,    -- name of its path
     count INTEGER NOT NULL,
-    packed BLOB NOT NULL          -- see graph/packing.py
+    packed BLOB NOT NULL          -- see graph/links.py
 );
 CREATE TABLE link_ends (
     -- Which owners have links from or to a name.
@@ -48,5 +33,4 @@ CREATE INDEX link_ends_owner ON link_ends (owner);
 @hookimpl
 def kl_schema() -> Schema:
     """The tables of links."""
-
-    return Schema("graph", "graph", (LINKS, PACKED))
+    return Schema("graph", "graph", (TABLES,), before=2)

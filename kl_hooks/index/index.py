@@ -27,6 +27,7 @@ from kl_hooks.index.postings import (
     remove_files,
     search_terms,
     split,
+    stored_totals,
 )
 from kl_hooks.model.symbol import split_id
 from kl_hooks.store.database import Rows, chunks, placeholders
@@ -212,7 +213,7 @@ def score(corpora: Sequence[StoredPostings], words: Iterable[str]) -> list[dict[
 def _values(corpus: StoredPostings, columns: Columns) -> dict[int, float]:
     """Document → how often it has a term, by field; of those that there are."""
     slopes = [_B / average if average else 0.0 for average in corpus.totals.averages()]
-    there = corpus.files_of(set(columns.docs))
+    there = corpus.paths_of(set(columns.docs), minor=True)
     values: dict[int, float] = {}
     for doc, packed, length in zip(columns.docs, columns.fields, columns.lengths, strict=True):
         if doc in there:
@@ -241,6 +242,8 @@ def search(db: Rows, words: Sequence[str], limit: int, kinds: Sequence[str] = ()
     signs are ignored; a query without a word finds nothing.
     """
     if limit < 1:
+        return []
+    if not stored_totals(db, KNOWLEDGE).docs:
         return []
     corpus = StoredPostings(db, KNOWLEDGE)
     (fits,) = score([corpus], words)

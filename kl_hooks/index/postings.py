@@ -19,9 +19,9 @@ from bisect import bisect_right
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from enum import IntEnum
 from functools import lru_cache
-from itertools import accumulate
+from itertools import accumulate, compress
 from sys import byteorder
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, cast
 
 from kl_hooks.store.database import Rows, chunks, placeholders
 
@@ -699,34 +699,64 @@ class Postings(Protocol):
         """Those of these files that the corpus has."""
         ...
 
-    def documents(self, path: str) -> tuple[int, Sequence[int]]:
-        """The number of a file's first document, and the places that all of them have among the file's symbols."""
+    def places(self, paths: Collection[str]) -> Mapping[str, tuple[int, Sequence[int]]]:
+        """Path → the number of its first document, and the places that all of them have among the file's symbols."""
         ...
 
 
-def _paths_of(docs: Collection[int], files: Sequence[tuple[int, int, str]]) -> dict[int, str]:
-    """Document → its file. `files`: (first document, documents, path), rising."""
-    starts = [first for first, _, _ in files]
-    found: dict[int, str] = {}
-    for doc in docs:
-        place = bisect_right(starts, doc) - 1
-        if place >= 0 and doc < starts[place] + files[place][1]:
-            found[doc] = files[place][2]
-    return found
+class _Files(NamedTuple):
+    """Files as columns, by their first documents."""
+
+    corpora: Sequence[int]
+    paths: Sequence[str]
+    firsts: Sequence[int]
+    docs: Sequence[int]
+    minor: Sequence[int]
+
+    def chosen(self, marks: Iterable[bool]) -> _Files:
+        """Some of them."""
+        known = list(marks)
+        if all(known):
+            return self
+        return _Files(
+            list(compress(self.corpora, known)), list(compress(self.paths, known)), list(compress(self.firsts, known)),
+            list(compress(self.docs, known)), list(compress(self.minor, known)),
+        )  # fmt: skip
+
+    def places(self, docs: Iterable[int], minor: bool = False) -> dict[int, int]:
+        """Document → the place of its file here; those of no file are omitted, and minor ones unless `minor`."""
+        found: dict[int, int] = {}
+        firsts, counts = self.firsts, self.docs
+        for doc in docs:
+            place = bisect_right(firsts, doc) - 1
+            if place >= 0 and doc < firsts[place] + counts[place] + (self.minor[place] if minor else 0):
+                found[doc] = place
+        return found
 
 
 class Segments:
-    """The segments in the database, and which of their documents belong to which file."""
+    """The segments in the database, and which of their documents belong to which file; of one corpus, or of all."""
 
-    def __init__(self, db: Rows) -> None:
+    def __init__(self, db: Rows, corpus: int | None = None) -> None:
+        if corpus is not None:
+            sql = """SELECT corpus, path, first, docs, minor FROM term_files
+                WHERE corpus = ? AND docs + minor > 0 ORDER BY first"""
+            columns = tuple(zip(*db.rows(sql, (corpus,)), strict=True))
+            self.files = _Files(*columns) if columns else _Files((), (), (), (), ())
+            self.numbers = [number for (number,) in db.rows("SELECT segment FROM term_segments ORDER BY first")]
+            return
         rows = db.rows("SELECT segment, files FROM term_segments ORDER BY first")
         dead = {first for (first,) in db.rows("SELECT first FROM term_dead")}
         self.numbers = [number for number, _ in rows]
-        listed = (
-            SegmentFile(*one) for _, packed in rows for one in zip(*json.loads(zlib.decompress(packed)), strict=True)
+        files = _Files([], [], [], [], [])
+        for _, packed in rows:
+            for column, more in zip(files, json.loads(zlib.decompress(packed)), strict=True):
+                cast("list[object]", column).extend(more)
+        self.files = files.chosen(
+            docs + minor > 0 and first not in dead
+            for first, docs, minor in zip(files.firsts, files.docs, files.minor, strict=True)
         )
-        self.files = [one for one in listed if one.docs + one.minor and one.first not in dead]
-        """Those that there are, by their first documents."""
+        """Those that there are."""
 
 
 class StoredPostings:
@@ -735,13 +765,14 @@ class StoredPostings:
     def __init__(self, db: Rows, corpus: int = SOURCE, segments: Segments | None = None) -> None:
         self._db, self._corpus = db, corpus
         self.totals = stored_totals(db, corpus)
-        self._segments = segments or Segments(db)
-        self._files = [one for one in self._segments.files if one.corpus == corpus]
-        self._starts = [one.first for one in self._files]
+        # source has many files, which are read sooner where they are listed together
+        self._segments = segments or Segments(db, corpus if corpus == KNOWLEDGE else None)
+        self._files = self._segments.files.chosen(map(corpus.__eq__, self._segments.files.corpora))
+        self._known = frozenset(compress(self._files.paths, self._files.docs))
 
     def find(self, terms: Iterable[str]) -> dict[str, Columns]:
         """As `Postings.find`."""
-        wanted = sorted(set(terms))
+        wanted = sorted(set(terms)) if self._files.paths else ()
         found: dict[str, Columns] = {}
         sql = """SELECT term, packed FROM term_blocks
             WHERE segment = ? AND corpus = ? AND term <= ? ORDER BY term DESC LIMIT 1"""
@@ -758,30 +789,22 @@ class StoredPostings:
                         found[term] = columns
         return found
 
-    def paths_of(self, docs: Collection[int]) -> dict[int, str]:
-        """As `Postings.paths_of`."""
-        return _paths_of(docs, [(one.first, one.docs, one.path) for one in self._files])
+    def paths_of(self, docs: Iterable[int], minor: bool = False) -> dict[int, str]:
+        """As `Postings.paths_of`; `minor`: of minor documents, too."""
+        paths = self._files.paths
+        return {doc: paths[place] for doc, place in self._files.places(docs, minor).items()}
 
     def files_of(self, docs: Iterable[int]) -> dict[int, SegmentFile]:
         """Document → its file, of the minor ones, too."""
-        found: dict[int, SegmentFile] = {}
-        for doc in docs:
-            place = bisect_right(self._starts, doc) - 1
-            if place >= 0 and doc < self._starts[place] + self._files[place].docs + self._files[place].minor:
-                found[doc] = self._files[place]
-        return found
+        made = self._files.places(docs, minor=True)
+        return {doc: SegmentFile._make(column[place] for column in self._files) for doc, place in made.items()}
 
     def existing(self, paths: Iterable[str]) -> set[str]:
         """As `Postings.existing`."""
-        return {one.path for one in self._files if one.docs}.intersection(paths)
-
-    def documents(self, path: str) -> tuple[int, Sequence[int]]:
-        """As `Postings.documents`."""
-        places = self.places([path])
-        return places.get(path, (0, ()))
+        return set(self._known.intersection(paths))
 
     def places(self, paths: Collection[str], minor: bool = False) -> dict[str, tuple[int, Sequence[int]]]:
-        """Path → what `documents` gives; `minor`: of the minor ones, too."""
+        """As `Postings.places`; `minor`: of the minor ones, too."""
         found: dict[str, tuple[int, Sequence[int]]] = {}
         for some in chunks(sorted(paths)):
             sql = (
@@ -815,12 +838,15 @@ class MemoryPostings:
 
     def paths_of(self, docs: Collection[int]) -> dict[int, str]:
         """As `Postings.paths_of`."""
-        return _paths_of(docs, [(self._starts[path], self._docs[path], path) for path in self._files])
+        paths = list(self._files)
+        docs_of, minor = list(self._docs.values()), [self._files[path].minor for path in paths]
+        files = _Files([], paths, list(self._starts.values()), docs_of, minor)
+        return {doc: paths[place] for doc, place in files.places(docs).items()}
 
     def existing(self, paths: Iterable[str]) -> set[str]:
         """As `Postings.existing`."""
         return self._files.keys() & set(paths)
 
-    def documents(self, path: str) -> tuple[int, Sequence[int]]:
-        """As `Postings.documents`."""
-        return self._starts[path], self._files[path].places[: self._docs[path]]
+    def places(self, paths: Collection[str]) -> dict[str, tuple[int, Sequence[int]]]:
+        """As `Postings.places`."""
+        return {p: (self._starts[p], self._files[p].places[: self._docs[p]]) for p in paths if p in self._files}

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from kl_hooks.code.query.lookup import SYMBOLS
 from kl_hooks.code.scanner.python import VERSION, scan_python
 from kl_hooks.graph import links
 from kl_hooks.hookspecs import Scanner
@@ -67,9 +68,9 @@ def graph_of(ws: Workspace) -> dict[str, list[tuple[Any, ...]]]:
         assert db is not None
         tables = {
             "files": "path, blob, scanner, module, error",
-            "symbols": "id, name, path, line, end_line, signature, decorators, doc, content_hash",
+            SYMBOLS: "id, name, path, line, end_line, signature, decorators, doc, content_hash",
         }
-        found = {name: sorted(db.rows(f"SELECT {columns} FROM {name}")) for name, columns in tables.items()}
+        found = {name.split()[-1]: sorted(db.rows(f"SELECT {columns} FROM {name}")) for name, columns in tables.items()}
         return found | {"links": [tuple(link) for link in links.every(db)], "terms": terms_of(db)}
 
 

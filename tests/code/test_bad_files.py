@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from kl_hooks.code.query.lookup import SYMBOLS
 from kl_hooks.code.scanner import python
 from kl_hooks.code.scanner.python import LARGEST, scan_python
 from tests.support import Checkout, checkout, isolate
@@ -98,7 +99,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> Any:
         check = repo.kl("arch", "check", "--format", "json")
         with repo.workspace().store.reading("graph") as db:
             assert db is not None
-            ids = {row[0] for row in db.rows("SELECT id FROM symbols")}
+            ids = {row[0] for row in db.rows(f"SELECT id FROM {SYMBOLS}")}
         yield build, check, ids
 
 
@@ -221,7 +222,7 @@ def test_odd_names(repo: Checkout) -> None:
     assert files == 8
     with repo.workspace().store.reading("graph") as db:
         assert db is not None
-        names = {row[0] for row in db.rows("SELECT id FROM symbols WHERE id LIKE 'function:%'")}
+        names = {row[0] for row in db.rows(f"SELECT id FROM {SYMBOLS} WHERE sort = 'function'")}
     assert len(names) == 8
     assert {"function:Case.f", "function:case.f", "function:é.f"} <= names
     assert repo.kl("graph", "search", "f").returncode == 0

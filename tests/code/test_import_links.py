@@ -98,7 +98,7 @@ def test_it_answers_as_the_modules_in_memory_do(paths: set[str], imported: set[s
     known = ModuleIndex(modules)
     with closing(sqlite3.connect(":memory:")) as connection:
         db = Rows(connection)
-        db.many("INSERT INTO files VALUES (?, 'b', 's', ?, '')", modules.items())
+        db.many("INSERT INTO files (path, blob, scanner, module, error) VALUES (?, 'b', 's', ?, '')", modules.items())
         stored = StoredModuleIndex(db)
         for _ in range(2):  # the second time from what it remembers
             for path, module in modules.items():

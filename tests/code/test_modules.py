@@ -166,7 +166,7 @@ def written(db: Rows, tree: dict[str, str]) -> dict[str, str]:
         db, {path: (text, "s") for path, text in known.items()}, sorted(tree.keys() - known.keys())
     )
     rows = [(path, text, "s", modules.get(path, path), "") for path, text in known.items()]
-    db.many("INSERT INTO files VALUES (?, ?, ?, ?, ?)", rows)
+    db.many("INSERT INTO files (path, blob, scanner, module, error) VALUES (?, ?, ?, ?, ?)", rows)
     name_index.replace_files(db, (), {path: facts(text)["names"] for path, text in known.items()})
     return {row[0]: row[3] for row in rows}
 

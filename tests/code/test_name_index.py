@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kl_hooks.code import name_index
-from kl_hooks.code.plugin import CODE, CONSULTED, LISTED, MENTIONED, RENAMED, USES
+from kl_hooks.code.plugin import TABLES
 
 
 class Rows:
@@ -20,7 +20,7 @@ class Rows:
     def __init__(self, db: sqlite3.Connection) -> None:
         self.db = db
         self.asked: list[str] = []
-        db.executescript(CODE + USES + MENTIONED + LISTED + RENAMED + CONSULTED)
+        db.executescript(TABLES)
 
     def rows(self, sql: str, params: Any = ()) -> list[tuple[Any, ...]]:
         self.asked.append(sql)

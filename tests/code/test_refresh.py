@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 
 from kl_hooks.code import file_index, name_index
-from kl_hooks.code.plugin import CODE, MENTIONED, USES
 from kl_hooks.code.query.search import find_all
 from kl_hooks.code.query.session import open_graph, refresh_graph
 from kl_hooks.errors import EnvironmentProblem, StoreBusy
@@ -317,16 +316,3 @@ def test_a_graph_that_an_older_kl_wrote_is_built_anew(ws: Workspace, tmp_path: P
     assert graph_of(ws) == fresh
     with closing(sqlite3.connect(ws.state.graph)) as db:
         assert not db.execute("SELECT 1 FROM sqlite_master WHERE name = 'index_state'").fetchall()
-
-
-def test_what_files_state_is_taken_over() -> None:
-    with closing(sqlite3.connect(":memory:")) as db:
-        db.executescript(CODE + USES)
-        db.executemany(
-            "INSERT INTO facts VALUES (?, 's', '', '[]', '[]', '{}', '{}', ?)",
-            [("1", "a b"), ("2", "c"), ("3", "gone")],
-        )
-        files = [("x.py", "1", ""), ("y.py", "1", ""), ("z.py", "2", ""), ("lost.py", "?3", "0:0: lost")]
-        db.executemany("INSERT INTO files VALUES (?, ?, 's', 'm', ?)", files)
-        db.executescript(MENTIONED)
-        assert sorted(db.execute("SELECT path, names FROM said")) == [("x.py", "a b"), ("y.py", "a b"), ("z.py", "c")]

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from kl_hooks.code.query import session
+from kl_hooks.code.query.lookup import SYMBOLS
 from kl_hooks.code.query.references import callers
 from kl_hooks.code.query.search import find_all
 from kl_hooks.code.query.session import GRAPHS_RETAINED, graph_at, open_graph, refresh_graph
@@ -27,7 +28,7 @@ def reported(db: Database) -> dict[str, Any]:
     """All that a graph contains about its files."""
     columns = "id, name, path, line, end_line, signature, decorators, doc, content_hash"
     found = {name: sorted(db.rows(sql)) for name, sql in {
-        "symbols": f"SELECT {columns} FROM symbols", "files": "SELECT path, blob, scanner, module, error FROM files",
+        "symbols": f"SELECT {columns} FROM {SYMBOLS}", "files": "SELECT path, blob, scanner, module, error FROM files",
     }.items()}  # fmt: skip
     return {**found, "links": links.every(db), "terms": terms_of(db)}
 

@@ -74,7 +74,7 @@ def content(reader: Postings) -> dict[str, set[tuple[object, ...]]]:
         paths = reader.paths_of(set(columns.docs))
         for doc, field, length, positions in postings_of(columns):
             if doc in paths:
-                first, _ = reader.documents(paths[doc])
+                first, _ = reader.places([paths[doc]])[paths[doc]]
                 found.setdefault(term, set()).add((paths[doc], doc - first, field, length, tuple(positions)))
     return found
 
@@ -154,7 +154,8 @@ def test_a_minor_document_changes_no_ranking_and_is_found(db: SqliteDatabase) ->
     assert reader.totals == MemoryPostings({"a.py": file_terms("a.py", [[0, "", "", "cart"]])}).totals
     assert reader.paths_of(reader.find(["cart"])["cart"].docs) == {0: "a.py"}
     assert reader.files_of([0, 1, 2]) == dict.fromkeys([0, 1], SegmentFile(SOURCE, "a.py", 0, 1, 1))
-    assert (reader.documents("a.py"), reader.places(["a.py"], minor=True)) == ((0, [0]), {"a.py": (0, [0, 1])})
+    assert reader.places(["a.py", "none.py"]) == {"a.py": (0, [0])}
+    assert reader.places(["a.py"], minor=True) == {"a.py": (0, [0, 1])}
 
 
 def test_nothing_stored_is_nothing_found(db: SqliteDatabase) -> None:

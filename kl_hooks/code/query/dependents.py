@@ -12,7 +12,7 @@ from kl_hooks.code.query.lookup import (
     names_of,
     nested_symbols,
     resolve_text,
-    select_symbols,
+    symbols_of_id,
     with_position,
 )
 from kl_hooks.graph import links
@@ -148,7 +148,7 @@ def dependency_path(graph: Graph, from_text: str, to_text: str) -> DependencyPat
 
 
 def _is_code(graph: Graph, symbol: Symbol) -> bool:
-    return bool(select_symbols(graph.db, "id = ?", (symbol.id,)))
+    return bool(symbols_of_id(graph.db, symbol.id))
 
 
 def _across(graph: Graph, start: Symbol, end: Symbol) -> DependencyPath:

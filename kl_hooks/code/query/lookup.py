@@ -23,22 +23,40 @@ if TYPE_CHECKING:
     from kl_hooks.model.symbol import Link
 
 
+SYMBOLS: Final = """(
+    SELECT r.sort || ':' || CASE r.sort WHEN 'test' THEN f.path ELSE f.module END || r.rest AS id, r.sort AS sort,
+        r.name AS name, f.path AS path, r.place AS place, r.line AS line, r.end_line AS end_line,
+        r.signature AS signature, r.decorators AS decorators, r.doc AS doc, r.content_hash AS content_hash
+    FROM symbol_rows r JOIN files f ON f.number = r.file
+) AS symbols"""
+"""Symbols with whole Ids and paths, to select from. There is no index of Ids: look for the name, too.
+
+Not a view, since a database with one is not opened: whoever puts one into it runs with every question.
+"""
 _COLUMNS: Final = "id, path, line, end_line, signature, doc, content_hash, decorators"
 
 
 def select_symbols(db: Rows, condition: str, params: Iterable[Any]) -> list[Symbol]:
     """The symbols that fit a condition over the table's columns, by path and place."""
     # of two that begin on one line the longer one is around the other
-    sql = f"SELECT {_COLUMNS} FROM symbols WHERE {condition} ORDER BY path, line, end_line DESC, id"
+    sql = f"SELECT {_COLUMNS} FROM {SYMBOLS} WHERE {condition} ORDER BY path, line, end_line DESC, id"
     rows = db.rows(sql, tuple(params))
     return [Symbol._make((*row[:-1], tuple(row[-1].split("\n")) if row[-1] else ())) for row in rows]
+
+
+def symbols_of_id(db: Rows, identifier: str) -> list[Symbol]:
+    """The symbols of this Id."""
+    # by name, for its index
+    return select_symbols(db, "name = ? AND id = ?", (last_name(identifier), identifier))
 
 
 def symbols_by_id(db: Rows, ids: Iterable[str]) -> dict[str, Symbol]:
     """Id → its symbol, of those that have one; of several the first."""
     wanted, found = sorted(set(ids)), dict[str, Symbol]()
     for some in chunks(wanted):
-        for symbol in select_symbols(db, f"id IN ({placeholders(some)})", some):
+        names = sorted({last_name(one) for one in some})
+        condition = f"name IN ({placeholders(names)}) AND id IN ({placeholders(some)})"
+        for symbol in select_symbols(db, condition, (*names, *some)):
             found.setdefault(symbol.id, symbol)
     return found
 
@@ -47,9 +65,8 @@ def symbols_by_place(db: Rows, paths: Iterable[str]) -> dict[str, list[Symbol]]:
     """Path → the symbols of the file in the order of their places, by which postings call them; without its tests."""
     found: dict[str, list[Symbol]] = {}
     for some in chunks(sorted(paths)):
-        # rowid: the order in which a file's symbols were written
-        sql = f"""SELECT {_COLUMNS} FROM symbols
-            WHERE path IN ({placeholders(some)}) AND id NOT LIKE 'test:%' ORDER BY rowid"""
+        sql = f"""SELECT {_COLUMNS} FROM {SYMBOLS}
+            WHERE path IN ({placeholders(some)}) AND sort <> 'test' ORDER BY path, place"""
         for row in db.rows(sql, some):
             found.setdefault(row[1], []).append(Symbol._make((*row[:-1], ())))
     return found
@@ -189,7 +206,7 @@ def resolve_text(graph: Graph, text: str) -> Symbol:
     """
     text = text.strip()
     prefix, name = split_id(text)
-    exact = select_symbols(graph.db, "id = ?", (text,))
+    exact = symbols_of_id(graph.db, text)
     if exact:
         return exact[0]
     found = _in_file(graph, name if prefix in ("", "file", "test") else "")
@@ -290,7 +307,7 @@ def reexported_symbol(graph: Graph, name: str, prefix: str = "") -> Symbol | Non
             first, *rest = parts[module.count(".") + 1 :]
             found = resolver.resolve(Ref(IMPORTED, module, first, tuple(rest)).text, module)
             if found.symbols and not found.lost and not found.beyond:
-                last = select_symbols(graph.db, "id = ?", (found.symbols[-1].id,))
+                last = symbols_of_id(graph.db, found.symbols[-1].id)
                 return last[0] if last and _fits(split_id(last[0].id)[0], prefix) else None
     return None
 
@@ -313,7 +330,7 @@ def _unknown_name(graph: Graph, text: str) -> Unknown:
     from difflib import get_close_matches
 
     last = split_id(text)[1].rpartition(".")[2].rpartition("/")[2]
-    names = [row[0] for row in graph.db.rows("SELECT DISTINCT name FROM symbols WHERE name >= '' ORDER BY name")]
+    names = [row[0] for row in graph.db.rows("SELECT DISTINCT name FROM symbol_rows WHERE name >= '' ORDER BY name")]
     near = get_close_matches(last, names, 3, 0.7)
     meant = [_likeliest(select_symbols(graph.db, "name = ? AND id NOT LIKE 'test:%'", (name,))) for name in near]
     hint = f"Did you mean {' or '.join(filter(None, meant))}?" if any(meant) else "Look for it with: kl graph search"

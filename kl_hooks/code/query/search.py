@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Final
 
-from kl_hooks.code.query.lookup import reexported_symbol, select_symbols, symbols_by_place
+from kl_hooks.code.query.lookup import reexported_symbol, select_symbols, symbols_by_place, symbols_of_id
 from kl_hooks.code.query.session import SYMBOL_KINDS
 from kl_hooks.index import index
 from kl_hooks.index.index import Hit
@@ -125,7 +125,7 @@ def _inflected(graph: Graph, words: Sequence[str], kinds: Sequence[str]) -> list
         if parts:
             # what inflections have in common begins the name; that of several parts may follow underscores
             like = re.sub(r"([\\%_])", r"\\\1", index.stem(parts[0])[:_BEGINNING]) + "%"
-            sql = "SELECT DISTINCT name FROM symbols WHERE name LIKE ? ESCAPE '\\' OR name LIKE ? ESCAPE '\\'"
+            sql = "SELECT DISTINCT name FROM symbol_rows WHERE name LIKE ? ESCAPE '\\' OR name LIKE ? ESCAPE '\\'"
             rows = graph.db.rows(sql, (like, f"\\_%{like}" if len(parts) > 1 else like))
             names.update(name for (name,) in rows if _same_name(name, word))
     found = [
@@ -159,17 +159,19 @@ def _symbols_by_words(graph: Graph, words: Sequence[str], kinds: Sequence[str], 
     fits = index.score(corpora, words)
     # no document is in both
     every = {doc: fit for some in fits for doc, fit in some.items()}
-    files = {doc: one for corpus, some in zip(corpora, fits, strict=True) for doc, one in corpus.files_of(some).items()}
+    files: dict[int, str] = {}
+    for corpus, some in zip(corpora, fits, strict=True):
+        files |= corpus.paths_of(some, minor=True)
     if file:
-        every = {doc: fit for doc, fit in every.items() if path_matches(files[doc].path, file)}
+        every = {doc: fit for doc, fit in every.items() if path_matches(files[doc], file)}
     found: list[Found] = []
     for docs in index.best_first(every, 2 * limit):
-        paths = {files[doc].path for doc in docs}
+        paths = {files[doc] for doc in docs}
         places = {path: one for corpus in corpora for path, one in corpus.places(paths, minor=True).items()}
         rows = symbols_by_place(graph.db, paths)
         hits = []
         for doc in docs:
-            path = files[doc].path
+            path = files[doc]
             first, at = places[path]
             place, symbols = at[doc - first], rows.get(path, ())
             if place < len(symbols) and split_id(symbols[place].id)[0] in kinds:
@@ -183,7 +185,7 @@ def _symbols_by_words(graph: Graph, words: Sequence[str], kinds: Sequence[str], 
 
 def _symbols_starting_with(graph: Graph, word: str) -> Iterator[Symbol]:
     """The symbols whose last part begins with the last part of a word, in any case; and the one with that Id."""
-    yield from select_symbols(graph.db, "id = ?", (word,))
+    yield from symbols_of_id(graph.db, word)
     last = re.split(r"::|[.:]", word)[-1]
     if last:
         yield from select_symbols(graph.db, "name LIKE ? ESCAPE '\\'", (re.sub(r"([\\%_])", r"\\\1", last) + "%",))

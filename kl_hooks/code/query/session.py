@@ -56,7 +56,7 @@ class GraphCounts:
 
 def graph_counts(db: Rows, kinds: Sequence[str] = ()) -> GraphCounts:
     """What a graph holds. `kinds`: of what is no code."""
-    sql = "SELECT substr(id, 1, instr(id, ':') - 1), COUNT(*) FROM symbols GROUP BY 1"
+    sql = "SELECT sort, COUNT(*) FROM symbol_rows GROUP BY sort"
     return GraphCounts(dict(sorted(db.rows(sql))), links.counts(db), links.count_to(db, "name:"), _knowledge(db, kinds))
 
 

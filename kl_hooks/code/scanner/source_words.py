@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import ast
 import re
-from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import accumulate
 from keyword import iskeyword
 from typing import TYPE_CHECKING, Any, Final
@@ -19,12 +19,13 @@ from kl_hooks.code.scanner.symbols import SOURCE_KINDS
 if TYPE_CHECKING:
     from kl_hooks.code.scanner.visitor import Frame
 
+# one group: split() gives what is between tokens and the tokens in turn, at the speed of C
 _TOKEN: Final = re.compile(
     rb"""(?xs)
-    (?P<comment>\#[^\n]*)
-    |(?P<text>[rRbBuUfFtT]{0,2}(?:\"\"\"(?:\\.|[^\\])*?\"\"\"|'''(?:\\.|[^\\])*?'''
-        |"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'))
-    |(?P<name>[A-Za-z_\x80-\xff][\w\x80-\xff]*)"""
+    (\#[^\n]*
+    |[rRbBuUfFtT]{0,2}(?:\"\"\"(?:\\.|[^\\])*?\"\"\"|'''(?:\\.|[^\\])*?'''
+        |"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*')
+    |[A-Za-z_\x80-\xff][\w\x80-\xff]*)"""
 )
 _WORD: Final = re.compile(r"[^\W\d]\w*")
 _LONGEST: Final = 100
@@ -55,13 +56,19 @@ def source_words(frames: Sequence[Frame], lines: Sequence[bytes], places: Mappin
         words.setdefault(place, [])
         events += _events(frame, place, starts)
     secret = _secret_lines(source)
+    pieces = _TOKEN.split(source)
+    tokens, offsets = pieces[1::2], [*accumulate(map(len, pieces))][::2]
     last = dict.fromkeys(words, "")
-    for place, mark, token in _tokens(source, sorted(events), secret, starts):
-        into = words[place]
-        if len(into) < _MOST:
-            into += [mark, token] if last[place] != mark else [token]
-            last[place] = mark
-    return [[place, *owners[place], " ".join(words[place])] for place in sorted(words)]
+    for place, mark, start, end in _regions(sorted(events), offsets[: len(tokens)]):
+        if len(words[place]) < _MOST:
+            hidden = _in_lines(tokens, offsets, start, end, starts, secret) if secret else ()
+            last[place] = _add_words(words[place], last[place], mark, tokens, range(start, end), hidden)
+    return [[place, *owners[place], " ".join(_at_most(words[place]))] for place in sorted(words)]
+
+
+def _at_most(words: list[str]) -> list[str]:
+    # a sign is never the last one
+    return words if len(words) <= _MOST else words[: _MOST + (words[_MOST - 1] in _MARKS)]
 
 
 def _names(frame: Frame) -> list[str]:
@@ -96,56 +103,101 @@ def _start(node: Any, starts: Sequence[int]) -> int:
     return int(starts[first.lineno - 1] + first.col_offset)
 
 
-def _tokens(
-    source: bytes, events: Sequence[tuple[int, int, int, str]], secret: set[int], starts: Sequence[int]
-) -> Iterator[tuple[int, str, str]]:
-    """(place, field, word) of every word, in the order of the source."""
+def _regions(
+    events: Sequence[tuple[int, int, int, str]], offsets: Sequence[int]
+) -> Iterator[tuple[int, str, int, int]]:
+    """(place, field, first token, end) of each stretch in one symbol and field, in the order of the source."""
     stack: list[list[Any]] = []
-    at = 0
-    for token in _TOKEN.finditer(source):
-        while at < len(events) and events[at][0] <= token.start():
-            _, _, place, mark = events[at]
-            at += 1
-            if place >= 0:
-                stack.append([place, mark])
-            elif place == _END:
-                stack.pop()
-            else:
-                stack[-1][1] = mark
-        place, mark = stack[-1]
-        if token.lastgroup == "name":
-            name = token[0].decode("utf-8", "replace")
-            if not iskeyword(name) and len(name) <= _LONGEST and name.isidentifier():
-                yield place, mark if mark != "'" else ".", name
-            continue
-        if secret and any(
-            line in secret
-            for line in range(bisect_right(starts, token.start()) - 1, bisect_right(starts, token.end() - 1))
-        ):
-            continue
-        sort = "#" if token.lastgroup == "comment" else "'" if mark == "'" else '"'
-        for word in _WORD.findall(token[0].decode("utf-8", "replace")):
-            if len(word) <= _LONGEST:
-                yield place, sort, word
+    start = 0
+    for offset, _, place, mark in events:
+        end = bisect_left(offsets, offset, start)
+        if end > start:
+            yield stack[-1][0], stack[-1][1], start, end
+            start = end
+        if place >= 0:
+            stack.append([place, mark])
+        elif place == _END:
+            stack.pop()
+        else:
+            stack[-1][1] = mark
+    if start < len(offsets):
+        yield stack[-1][0], stack[-1][1], start, len(offsets)
+
+
+_known: Final[dict[bytes, str]] = {}
+"""Identifier → its word, empty for what is none: source repeats the same ones over and over."""
+_MOST_KNOWN: Final = 100_000
+_MARKS: Final = frozenset(".#\"('")
+
+
+def _add_words(
+    into: list[str], last: str, mark: str, tokens: Sequence[bytes], places: range, hidden: Collection[int]
+) -> str:
+    """Add the words of some tokens, each other field announced by its sign; returns the last sign."""
+    of_names, of_text = (".", "'") if mark == "'" else (mark, '"')
+    find, add = _known.get, into.append
+    for place in places:
+        token = tokens[place]
+        word = find(token)
+        if word is None:
+            if token[0] == 35 or token[-1] in b"\"'":  # `#`, or a literal; no name ends in a quotation mark
+                if place in hidden:
+                    continue
+                sign = "#" if token[0] == 35 else of_text
+                some = [one for one in _WORD.findall(token.decode("utf-8", "replace")) if len(one) <= _LONGEST]
+                if some:
+                    if sign != last:
+                        add(sign)
+                        last = sign
+                    into += some
+                continue
+            word = _known_word(token)
+        if word:
+            if last != of_names:
+                add(of_names)
+                last = of_names
+            add(word)
+    return last
+
+
+def _known_word(token: bytes) -> str:
+    """The word that an identifier is; empty for a keyword, and for what is no identifier."""
+    name = token.decode("utf-8", "replace")
+    word = name if not iskeyword(name) and len(name) <= _LONGEST and name.isidentifier() else ""
+    if len(_known) > _MOST_KNOWN:
+        _known.clear()
+    _known[token] = word
+    return word
+
+
+def _in_lines(
+    tokens: Sequence[bytes], offsets: Sequence[int], start: int, end: int, starts: Sequence[int], lines: set[int]
+) -> set[int]:
+    """Those of some tokens that are on any of these lines."""
+    found = set()
+    for place in range(start, end):
+        first = bisect_right(starts, offsets[place]) - 1
+        last = bisect_right(starts, offsets[place] + len(tokens[place]) - 1)
+        if not lines.isdisjoint(range(first, last)):
+            found.add(place)
+    return found
 
 
 def _secret_lines(source: bytes) -> set[int]:
     """The lines, from 0, that hold what looks like a secret: what is written in them is not stored."""
+    from kl_hooks.model.text import safe_text
     from kl_hooks.store.redaction import redact
 
     text = source.decode("utf-8", "replace")
     clean = text.replace("\r", "\n")
     if redact(clean) == clean:
         return set()
-    found = {number for number, line in enumerate(source.split(b"\n")) if _changes(line.decode("utf-8", "replace"))}
-    # a key of several lines is seen only in the whole: then no text of this file is stored
-    rest = "\n".join("" if number in found else line for number, line in enumerate(text.split("\n")))
-    return found if not _changes(rest) else set(range(source.count(b"\n") + 1))
-
-
-def _changes(text: str) -> bool:
-    from kl_hooks.model.text import safe_text
-    from kl_hooks.store.redaction import redact
-
-    clean = safe_text(text)
-    return redact(clean) != clean
+    lines = safe_text(text).split("\n")
+    redacted = redact("\n".join(lines)).split("\n")
+    if len(redacted) != len(lines):  # a key of several lines
+        found = {number for number, line in enumerate(lines) if redact(line) != line}
+    else:
+        found = {number for number, pair in enumerate(zip(lines, redacted, strict=True)) if pair[0] != pair[1]}
+    # what is seen in the whole only: then no text of this file is stored
+    rest = "\n".join("" if number in found else line for number, line in enumerate(lines))
+    return found if redact(rest) == rest else set(range(source.count(b"\n") + 1))

@@ -42,13 +42,13 @@ def test_an_edit_is_seen_by_the_next_question(tmp_path: Path, monkeypatch: pytes
 def test_an_edit_replaces_the_rows_of_one_file_only(tmp_path: Path) -> None:
     ws = repository(tmp_path / "repo", SHOP)
     with open_graph(ws) as graph:
-        before = dict(graph.db.rows("SELECT path, MIN(rowid) FROM symbols GROUP BY path"))
+        before = dict(graph.db.rows("SELECT path, number FROM files"))
     write(tmp_path / "repo", {"src/shop/web.py": SHOP["src/shop/web.py"] + "\n\nEXTRA = 1\n"})
     with open_graph(ws) as graph:
-        after = dict(graph.db.rows("SELECT path, MIN(rowid) FROM symbols GROUP BY path"))
+        after = dict(graph.db.rows("SELECT path, number FROM files"))
     assert {path for path in after if after[path] != before[path]} == {"src/shop/web.py"}
 
 
 def test_a_repository_without_any_source(tmp_path: Path) -> None:
     with open_graph(repository(tmp_path / "repo", {"README": "none\n"})) as graph:
-        assert graph.db.rows("SELECT COUNT(*) FROM symbols") == [(0,)]
+        assert graph.db.rows("SELECT COUNT(*) FROM symbol_rows") == [(0,)]
