@@ -18,11 +18,11 @@ from kl_hooks.cli.output import (
     workspace,
 )
 from kl_hooks.errors import UsageProblem
-from kl_hooks.evidence.claims import all_claims, claim_to_dict
+from kl_hooks.evidence.claims import claim_to_dict
 from kl_hooks.model.claim import OLDER_TREE, Claim, Tier, tier_words
 from kl_hooks.model.symbol import ID_PREFIXES, RECORD_ID, is_hex, split_id
 from kl_hooks.model.text import one_line
-from kl_hooks.proof.claims import record_claim, search_claims
+from kl_hooks.proof.claims import claims_now, record_claim, search_claims
 
 
 def _checked_id(given: str) -> str:
@@ -72,7 +72,7 @@ def list_(about: str | None, tier: str | None, everything: bool, limit: int, sha
     """List claims: derived from evidence or asserted manually."""
     about = _checked_id(about) if about else None
     with progress("Importing captured runs and commits"):
-        claims = list(all_claims(workspace(), warn, about))
+        claims = list(claims_now(workspace(), warn, about))
     found = [c for c in claims if (everything or c.freshness != "expired") and tier in (None, c.tier.word)]
     none = "no such claim. See: kl claim list" if about or tier else _NO_CLAIMS
     _print_claims(found[:limit], len(found), none, shape)
@@ -107,7 +107,7 @@ def search(words: tuple[str, ...], limit: int, shape: str) -> None:
 def show(id: str, shape: str) -> None:
     """One claim with every reason for its tier."""
     digits = is_hex(id.lower())
-    found = [c for c in all_claims(workspace(), warn) if c.id.startswith(id.lower())] if digits else []
+    found = [c for c in claims_now(workspace(), warn) if c.id.startswith(id.lower())] if digits else []
     if len(found) != 1:
         several = "several claims begin like this; give more digits." if found else "no claim has this id."
         reason = several if digits else "an id is at least 4 hexadecimal digits."

@@ -22,6 +22,7 @@ from kl_hooks.evidence.ledger import Entry, count_tests, recent
 from kl_hooks.evidence.provenance import worktree_state
 from kl_hooks.model.claim import Tier
 from kl_hooks.model.manifest import MANIFEST
+from kl_hooks.proof.difference import edits_since_green
 from kl_hooks.proof.gate import Proof, had_untracked_files, judge
 from kl_hooks.store.database import Database
 
@@ -65,6 +66,7 @@ def status(shape: str) -> None:
                 "nearest": near.to_dict() if near else None,
             },
         }  # fmt: skip
+        edits = edits_since_green(ws, db, place) if found.tier is Tier.GUESSED and not seen.gaps else ""
         newest = seen.recent(5)
         drift = next(iter(recent(db, 1, "arch")), None) if db else None
     facts["drift"] = drift.receipt.result.get("verdict") if drift else None
@@ -84,6 +86,7 @@ def status(shape: str) -> None:
     asks = waiting_lines(ws, {kind: number for kind, number in facts["waiting"].items() if kind != "memory"})
     tests = [
         *_proof_lines(facts, found, here),
+        *([f"  {edits}"] if edits else []),
         *([f"  {near}"] if near else []),
         *(f"hint: {one}" for one in hints(seen)),
     ]
@@ -143,6 +146,8 @@ def _proof_lines(facts: dict[str, Any], found: Proof, entries: list[Entry]) -> I
     if not plain["assessed"]:
         reasons = [one.removeprefix("not assessed: ") for one in reasons]
         yield "not assessed:"
+    elif found.transfers:
+        yield f"{found.tier.word}: {found.transfer_text}"
     elif found.tier >= Tier.INFERRED:
         yield f"{found.tier.word}: run {short(found.run, 8)} passed on {proven_content(plain['untracked'])}"
     elif failed:

@@ -315,7 +315,7 @@ def _lines(answer: _Answer) -> Iterator[str]:
     elif answer.proven:
         whole = answer.proof.tier >= Tier.INFERRED
         word = answer.proof.tier.word if whole else "each changed symbol"
-        yield f"{tree}: proven ({word}{_transfer_words(answer.proof)})"
+        yield f"{tree}: proven ({'; '.join(filter(None, (word, answer.proof.transfer_text)))})"
         yield from _symbol_lines(answer)
         yield from _passed_lines(answer) if whole else ()
     elif Tier.INFERRED <= answer.proof.tier < answer.tier:
@@ -327,19 +327,6 @@ def _lines(answer: _Answer) -> Iterator[str]:
         yield from _open_symbol_lines(answer, tree)
     else:
         yield from _not_proven_lines(answer, tree)
-
-
-def _transfer_words(found: Proof) -> str:
-    """`; transferred from run 5d1e0a77: 208 of 211 tests executed nothing that changed; 3 ran here`."""
-    if not found.transfers:
-        return ""
-    first = max(found.transfers, key=lambda one: one.valid)
-    which = "all" if first.valid == first.total else f"{first.valid} of"
-    more = f", and {len(found.transfers) - 1} more runs" if len(found.transfers) > 1 else ""
-    ran = f"; {found.ran} ran here" if found.ran else ""
-    return (
-        f"; transferred from run {first.run[:8]}{more}: {which} {first.total} tests executed nothing that changed{ran}"
-    )
 
 
 def _symbol_lines(answer: _Answer) -> Iterator[str]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import sys
 import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -233,11 +234,19 @@ def _runs_without_tests(db: Database) -> set[int]:
 
 def newest_before(db: Database, seq: int, fits: Callable[[Mapping[str, Any]], bool], among: int = 50) -> Entry | None:
     """The newest of the `among` pytest receipts of this store before a number whose header fits; None for none."""
+    found = newest_header(db, fits, seq, among)
+    return next(iter(_entries(db, "WHERE seq = ?", (found[0],))), None) if found else None
+
+
+def newest_header(
+    db: Database, fits: Callable[[Mapping[str, Any]], bool], seq: int = sys.maxsize, among: int = 50
+) -> tuple[int, Mapping[str, Any]] | None:
+    """The number and the header alone of such a receipt: its results are not unpacked."""
     sql = "SELECT seq, header FROM receipt WHERE source = 'pytest' AND origin = 'local' AND folded IS NULL AND seq < ?"
     for number, header in db.rows(f"{sql} ORDER BY seq DESC LIMIT ?", (seq, among)):
         with suppress(*UNREADABLE):
-            if fits(json.loads(header)):
-                return next(iter(_entries(db, "WHERE seq = ?", (number,))), None)
+            if fits(plain := json.loads(header)):
+                return int(number), plain
     return None
 
 

@@ -173,6 +173,14 @@ def ancestors(repo: Repository, limit: int, rev: str = "HEAD") -> list[str]:
     return out.decode("ascii").split()
 
 
+def commits_of_file(repo: Repository, since: str, path: str, limit: int) -> list[str]:
+    """The commits after `since` that touched a file, oldest first, at most `limit`; none where git knows no `since`."""
+    out = git_in(
+        repo, "--literal-pathspecs", "log", "--format=%H", "--reverse", f"{since}..HEAD", "--", path, ok=(0, 128)
+    )
+    return out.decode().split()[:limit]
+
+
 def touched_files(repo: Repository, shas: Sequence[str], suffixes: Sequence[str]) -> list[TouchedFiles]:
     """What these commits touched, renames followed; only files whose names end in `suffixes`. One git process."""
     cut = _boundary(repo)

@@ -7,8 +7,8 @@ not in the repository supports nothing.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kl_hooks.clock import micros
@@ -17,24 +17,34 @@ from kl_hooks.evidence.claims import add_claim, all_claims, asserted_claims, cla
 from kl_hooks.evidence.commits import LoggedCommit, newest_commits
 from kl_hooks.evidence.ledger import Entry, recent
 from kl_hooks.evidence.search import find_assertions
-from kl_hooks.model.claim import Claim, Observation
+from kl_hooks.git.commits import commits_of_file
+from kl_hooks.git.files import states_at
+from kl_hooks.model.claim import OLDER_TREE, Claim, Observation
 from kl_hooks.model.package import Candidate
 from kl_hooks.model.receipt import Evidence
 from kl_hooks.model.symbol import RECORD_ID, is_hex, split_id
 from kl_hooks.model.text import one_line
+from kl_hooks.proof.difference import symbols_of_files
+from kl_hooks.proof.other_runs import pytest_command
 from kl_hooks.records.liveness import not_live_reason
 from kl_hooks.records.query import get_record, get_records
 from kl_hooks.records.sync import sync as sync_records
 from kl_hooks.store.database import Database
 
 if TYPE_CHECKING:
+    from kl_hooks.git.repository import Repository
     from kl_hooks.model.package import Task
+    from kl_hooks.proof.impact import Result, Runs
+    from kl_hooks.proof.other_runs import OtherRun
     from kl_hooks.workspace import Workspace
 
 
 RECENT_RUNS: Final = 50
 RECENT_COMMITS: Final = 2000
 MOST_CITED: Final = 20
+_COMMITS: Final = 30
+"""Commits of a file that are looked into for the change of a symbol."""
+_SHORT_COMMIT: Final = 7
 _SHORT_ID: Final = re.compile(r"([A-Za-z]{2,10})-([0-9]{1,3})")
 _SPAN: Final = re.compile(r"([0-9]{1,5})([dhm])")
 _SECONDS: Final = {"d": 86_400, "h": 3_600, "m": 60}
@@ -53,6 +63,68 @@ def record_claim(
     subject = about or (_node(ws, refs[0]) if refs else "")
     until = parse_expiry(expires, ws.clock.now()) if expires is not None else None
     return add_claim(ws, text, subject, until, refs, author)
+
+
+def claims_now(ws: Workspace, warn: Callable[[str], None], about: str | None = None) -> list[Claim]:
+    """All claims as they count for the files as they are now: those of tests by what the tests executed.
+
+    A claim that was observed on other content is current where nothing differs that its test executed; else it is
+    stale, with the reason, since which commit, and the command that observes it again. `warn` as `all_claims`.
+    """
+    found = all_claims(ws, warn, about)
+    if ws.repo is None or not any(one.freshness == OLDER_TREE and one.about.startswith("test:") for one in found):
+        return found
+    from kl_hooks.evidence.ingestion import snapshot
+    from kl_hooks.proof.impact import Runs, content_of
+
+    with snapshot(ws) as seen:
+        runs = Runs(ws, seen, content_of(ws))
+        since = _Since(ws, ws.repo, runs)
+        return [_as_of_now(one, runs, since) if one.freshness == OLDER_TREE else one for one in found]
+
+
+def _as_of_now(claim: Claim, runs: Runs, since: _Since) -> Claim:
+    name = claim.about.removeprefix("test:")
+    result = runs.results.get(name) if claim.about.startswith("test:") else None
+    if result is None or not any(one.observation.run == result.run for one in claim.support):
+        return claim
+    if result.settled:
+        reason = f"transferred from run {result.run[:8]}: nothing differs that the test executed"
+        return replace(claim, freshness="current", reasons=(reason,))
+    why = result.reason or f"it {result.outcome} in run {result.run[:8]}"
+    when = since.commit(result) if result.symbols else ""
+    reason = f"{result.state}{f' since {when}' if when else ''}: {why}; re-verify: {pytest_command([name])}"
+    return replace(claim, reasons=(*claim.reasons, reason))
+
+
+class _Since:
+    """The commits in which symbols changed after a run."""
+
+    def __init__(self, ws: Workspace, repo: Repository, runs: Runs) -> None:
+        self._ws, self._repo = ws, repo
+        self._parts = {part.original.receipt.run: part for part in runs.parts}
+        self._known: dict[tuple[str, str], str] = {}
+
+    def commit(self, result: Result) -> str:
+        """The first commit after a run in which the first stale symbol is another one; empty: it is not committed."""
+        key = (result.run, result.symbols[0])
+        if key not in self._known:
+            part = self._parts[result.run]
+            self._known[key] = self._first(part, result.symbols[0]) if part.symbols else ""
+        return self._known[key]
+
+    def _first(self, part: OtherRun, symbol: str) -> str:
+        executed, symbols, head = part.executed, part.symbols, part.original.receipt.head
+        if executed is None or symbols is None or not head:
+            return ""
+        index = next(at for at, one in enumerate(executed.symbols) if one.symbol == symbol)
+        path, local, value = symbols.paths[index], symbols.local(index), executed.symbols[index].content_hash
+        for commit in commits_of_file(self._repo, head, path, _COMMITS):
+            states = {path: (states_at(self._repo, commit, [path]).get(path, ""), "")}
+            found = symbols_of_files(self._ws, self._repo, states, 0, None).get(path)
+            if found is None or found.hashes.get(local) != value:
+                return commit[:_SHORT_COMMIT]
+        return ""
 
 
 def search_claims(ws: Workspace, words: Sequence[str], limit: int = 20) -> tuple[list[Claim], int]:

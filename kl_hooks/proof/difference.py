@@ -20,14 +20,16 @@ from kl_hooks.code.scanner.parser import Facts
 from kl_hooks.code.scanner.python import scanners_of
 from kl_hooks.config.settings import SETTINGS_FILE, verify_exclude
 from kl_hooks.evidence.capture import HARMLESS
+from kl_hooks.evidence.ledger import newest_header
 from kl_hooks.git.files import FileEntry, read_files, states_at
 from kl_hooks.git.repository import Repository, git_in
-from kl_hooks.git.worktree import STAGED, changed_files, tree_of_revision
+from kl_hooks.git.worktree import STAGED, WorktreeState, changed_files, tree_of_revision
 from kl_hooks.model.problem import Problems
 from kl_hooks.model.receipt import Receipt
+from kl_hooks.model.text import name_list
 from kl_hooks.proof.expected_tests import CONFIG_NAMES, PytestConfig, path_matches, pytest_table
 from kl_hooks.proof.transfer import Difference, FileChange, FileSymbols
-from kl_hooks.store.database import chunks
+from kl_hooks.store.database import Database, chunks
 from kl_hooks.workspace import Workspace
 
 _DOCUMENT_NAMES: Final = re.compile(
@@ -42,6 +44,7 @@ _COMPILED: Final = (".c", ".h", ".cc", ".cpp", ".pyx", ".pxd", ".rs", ".so", ".p
 """What is executed, and not as Python's source."""
 _TABLES: Final = ("dependencies", "optional-dependencies", "requires-python", "entry-points", "scripts", "dynamic")
 _TOOLS: Final = ("poetry", "setuptools", "hatch", "pdm", "uv", "flit", "pixi")
+_NAMED: Final = 3
 _BUILDERS: Final = frozenset({"setup.py", "conf.py", "noxfile.py", "tasks.py"})
 """Python files that read documentation and are no test."""
 
@@ -83,7 +86,7 @@ def difference(
 ) -> Difference:
     """Everything about these changes that decides which results are valid. GitFailed."""
     reader = _Reader(repo, changed, other)
-    old, new = _symbols(ws, repo, changed, 0, other), _symbols(ws, repo, changed, 1, other)
+    old, new = symbols_of_files(ws, repo, changed, 0, other), symbols_of_files(ws, repo, changed, 1, other)
     changes = {
         path: FileChange(path, before, now, old.get(path), new.get(path)) for path, (before, now) in changed.items()
     }
@@ -145,7 +148,7 @@ def _read(
     return read_files(repo, entries, "worktree" if at and other is None else "objects")
 
 
-def _symbols(
+def symbols_of_files(
     ws: Workspace, repo: Repository, changed: Mapping[str, tuple[str, str]], at: int, other: str | None
 ) -> dict[str, FileSymbols]:
     """Path → what each changed Python file defines before (0) or now (1)."""
@@ -250,6 +253,35 @@ def _reader_of(path: str, reader: _Reader) -> str:
             if file.rpartition("/")[2] not in _BUILDERS and (tests or word != ending):
                 return f"{path} changed, and {file} names {word!r}"
     return ""
+
+
+def edits_since_green(ws: Workspace, db: Database | None, place: WorktreeState) -> str:
+    """`your last green run (5d1e0a77) predates your last edit to src/a.py, src/b.py`; empty where nothing is known.
+
+    From what the receipt names of its content: no file is read, and git is asked only where HEAD is another commit.
+    """
+    found_header = newest_header(db, _is_green) if db else None
+    if found_header is None or ws.repo is None or not place.head:
+        return ""
+    header = found_header[1]
+    before, head = header["environment"].get("changes") or {}, header["head"]
+    if not isinstance(before, Mapping) or not head or (header["dirty"] and not before):
+        return ""
+    paths = {path for path in {*before, *place.differences} if before.get(path) != place.differences.get(path)}
+    if head != place.head:
+        found = changed_files(ws.repo, f"{head}^{{tree}}", f"{place.head}^{{tree}}")
+        for path, (old, new) in (found or {}).items():
+            same = before.get(path, old) == place.differences.get(path, new)
+            paths = paths - {path} if same else paths | {path}
+    # what no test needs is no edit that a run could miss
+    edited = sorted(path for path in paths if not is_document(path))
+    run = str(header["run"])[:8]
+    return f"your last green run ({run}) predates your last edit to {name_list(edited, _NAMED)}" if edited else ""
+
+
+def _is_green(header: Mapping[str, Any]) -> bool:
+    result = header["result"]
+    return bool(result.get("complete")) and result.get("verdict") == "passed"
 
 
 def mentions(repo: Repository, words: Iterable[str], other: str | None) -> dict[str, frozenset[str]]:

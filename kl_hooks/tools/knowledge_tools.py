@@ -246,10 +246,11 @@ def _find_claims(ws: Workspace, given: Arguments) -> Any:
 
 
 def _read_claim(ws: Workspace, given: Arguments) -> Any:
-    from kl_hooks.evidence.claims import all_claims, claim_to_dict
+    from kl_hooks.evidence.claims import claim_to_dict
+    from kl_hooks.proof.claims import claims_now
 
     name = given["id"].strip().lower().removeprefix("claim:")
-    found = [one for one in all_claims(ws, lambda _: None) if len(name) >= 4 and one.id.startswith(name)]
+    found = [one for one in claims_now(ws, lambda _: None) if len(name) >= 4 and one.id.startswith(name)]
     if len(found) != 1:
         reason = f"{len(found)} claims begin with this ID." if found else "no claim has this ID."
         raise UsageProblem(reason, place=given["id"] or "''", hint="Find it with: claim_search")

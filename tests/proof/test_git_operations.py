@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Callable
 from pathlib import Path
@@ -138,3 +139,29 @@ def test_a_rebase_onto_documentation_and_a_squash_lose_nothing(tmp_path: Path, h
     repo.commit("squashed")
     assert world.check() == 2
     assert repo.kl("verify").returncode == 0
+
+
+def test_claims_of_tests_know_when_they_are_stale_and_since_when(tmp_path: Path, home: Path) -> None:
+    world = World(tmp_path / "repo", 0)
+    world.record()
+    world.repo.write("CHANGES.rst", "more\n")
+    world.repo.commit()
+    world.repo.write("kxb.py", EDITS["kxb.py"][1])
+    commit = world.repo.commit()
+    world.repo.write("CHANGES.rst", "and more\n")
+    world.repo.commit()
+    claims = {
+        one["text"]: one for one in json.loads(world.repo.kl("claim", "list", "--format", "json").stdout)["claims"]
+    }
+    fresh, stale = (claims[f"Test passes: test_kx{name}.py::test_{test}"] for name, test in (("a", "f"), ("b", "h")))
+    assert (fresh["freshness"], "nothing differs that the test executed" in fresh["reasons"][0]) == ("current", True)
+    command = "re-verify: pytest test_kxb.py::test_h"
+    assert (stale["freshness"], stale["reasons"][-1]) == (
+        "older tree", f"stale since {commit[:7]}: kxb.h changed; {command}",
+    )  # fmt: skip
+    done = world.repo.kl("status")
+    status = done.stdout + done.stderr
+    assert "predates your last edit to kxb.py" in status, status
+    world.record()
+    found = json.loads(world.repo.kl("claim", "list", "--format", "json").stdout)["claims"]
+    assert {one["freshness"] for one in found} == {"current"}
