@@ -206,6 +206,7 @@ def verify(
 def _by_mode(ws: Workspace, code: int, advise: bool, trust_ref: str | None, shape: str) -> int:
     """The exit code by `verify: mode:`: what only advises does not block, but for what can't be read."""
     mode = _policy(ws, trust_ref).mode
+    # exit 3 stays: a store that can't be read is no verdict that could be advice
     if code != FINDINGS or mode == "block" or not (advise or mode == "advise"):
         return code
     if shape == "text":

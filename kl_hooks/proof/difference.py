@@ -66,6 +66,7 @@ def content_of_run(repo: Repository, receipt: Receipt) -> Base | None:
             return Base(tree, {})
     states = receipt.environment.get("changes")
     if receipt.tree_all and isinstance(states, Mapping) and receipt.head:
+        # removed after a rewrite of history and `git gc`; until then the reflog keeps it (gc.reflogExpire, 90 days)
         tree = tree_of_revision(repo, receipt.head)
         return Base(tree, {str(path): str(state) for path, state in states.items()}) if tree else None
     return None
@@ -92,6 +93,7 @@ def difference(
     }
     exclude = _exclude(reader)
     documents = frozenset(path for path in changed if is_document(path, exclude))
+    # setup.py is run by what installs the project, before any test, and not imported by one
     others = [path for path in sorted(changed) if not changes[path].is_python or path == "setup.py"]
     whole = tuple(why for path in others if path not in documents and (why := _affects_all(path, reader)))
     reads = {path: why for path in sorted(documents) if (why := _reader_of(path, reader))}
@@ -220,6 +222,7 @@ def _affects_all(path: str, reader: _Reader) -> str:
 def _installed(name: str, content: bytes) -> Any:
     """The parts of a project file that decide what is installed."""
     text = content.decode("utf-8-sig")
+    # names of metadata only: a version or a classifier changes no code that a test runs
     if name == "pyproject.toml":
         document = tomllib.loads(text)
         project, tools = document.get("project", {}), document.get("tool", {})
@@ -297,6 +300,7 @@ def mentions(repo: Repository, words: Iterable[str], other: str | None) -> dict[
 
 def _grep(repo: Repository, options: Sequence[str], other: str | None) -> Iterator[str]:
     """The cells of git's answer: paths, and what matched where that was asked for."""
+    # --untracked: what is on disk includes what nobody has added yet (git-grep(1)); ignored files are omitted
     place = ("--untracked",) if other is None else ("--cached",) if other == STAGED else ()
     rev = (str(other),) if other not in (None, STAGED) else ()
     # 1: no file matches

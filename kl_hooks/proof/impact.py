@@ -168,6 +168,7 @@ def _why(result: Result) -> str:
 def _never_recorded(ws: Workspace, content: Content, known: Iterable[str]) -> Iterator[tuple[str, str]]:
     """Tests in the source that no run reported: each function that is surely one, else the file."""
     repo = _repository(ws)
+    # a new test file is untracked until it is added, and is what its author wants to run
     source = content_source(repo, content.other or "", untracked=True)
     wanted = expected_tests(ws, repo, source, None, "", ws.settings.verify_exclude)
     functions = {name.partition("[")[0] for name in known}
@@ -240,6 +241,7 @@ def _states_of(change: FileChange, module: str, parts: Sequence[OtherRun]) -> It
     if new.error:
         yield SymbolState(change.path, change.path, 0, NOT_ASSESSED, f"it can't be read: {new.error}")
     for local, value in new.hashes.items():
+        # a rename of the file is a change of all it defines: links by content could name the wrong one of two
         same = old is not None and not old.error and old.hashes.get(local) == value
         # an empty body, as of an `__init__.py`, holds nothing that a test could prove
         if same or not local.startswith(_EXECUTABLE):

@@ -130,6 +130,7 @@ def other_runs(
     known: dict[str, Difference] = {}
     for entry in _candidates(seen, trees):
         key = environment_key(entry.receipt)
+        # by environment: runs of one Python must not use up the places of another one's
         if whole.get(key, 0) < _WHOLE_RUNS:
             found.append(_judged_run(ws, repo, seen, entry, trees[0], other, known))
             whole[key] = whole.get(key, 0) + (not selection_limits(entry.receipt.selection))
@@ -194,6 +195,7 @@ def _derived(receipt: Receipt, valid: Sequence[Evidence], tree: str, part: bool)
     counts: dict[str, int] = {}
     for one in valid:
         counts[one.outcome] = counts.get(one.outcome, 0) + 1
+    # the run may have failed in a test that is not valid here: what is left decides (ADR-0029)
     failed = any(one.outcome in REFUTES for one in valid)
     result = {**receipt.result, "verdict": "failed" if failed else "passed", "counts": counts}
     selection = {**receipt.selection, PART: len(valid)} if part else receipt.selection

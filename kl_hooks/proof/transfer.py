@@ -164,6 +164,7 @@ def judge_results(run: RunFacts, difference: Difference, nodeids: Iterable[str])
     if not python:
         return dict.fromkeys(names, _VALID)
     if run.executed is None:
+        # without symbols any line of any Python file may have been executed
         shown = _listed([one.path for one in python])
         reason = Verdict(NOT_ASSESSED, f"{shown} changed, and no executed symbols were recorded")
         return dict.fromkeys(names, reason)
@@ -173,6 +174,7 @@ def judge_results(run: RunFacts, difference: Difference, nodeids: Iterable[str])
 
 def _whole_run(run: RunFacts, difference: Difference) -> Verdict | None:
     """What speaks against every result of a run; None where nothing does."""
+    # before anything by test: which tests there are, and what is installed, is nothing that a test executes
     if difference.whole:
         return Verdict(NOT_ASSESSED, "; ".join(difference.whole))
     opened = run.executed.files if run.executed and run.opened else None
@@ -231,6 +233,7 @@ class _Judge:
 
     def _needing(self, paths: Iterable[str]) -> frozenset[str]:
         """These files and all that reach one of them by imports."""
+        # a loop, not recursion: chains of imports may be longer than Python's stack (sys.getrecursionlimit)
         seen, todo = set(paths), list(paths)
         while todo:
             new = self._importers.get(todo.pop(), set()) - seen
@@ -298,6 +301,7 @@ class _Judge:
             if here:
                 # the names of all modules below follow from which folders are packages
                 self._causes.append(_Cause(f"{path} was {word}", files=self._needing(here)))
+        # the standard library and installed packages import by such a name too, and their files are in no closure
         if stem in sys.stdlib_module_names:
             self._causes.append(_Cause(f"{path} was {word}, which has the name of a module of Python"))
         elif name != "conftest.py" and stem:
@@ -320,6 +324,7 @@ class _Judge:
             return
         for index in indexes:
             local = self._symbols.local(index)
+            # with what was recorded, not with the earlier file: that is what ran
             if new.hashes.get(local) != self._executed.symbols[index].content_hash:
                 self._changed[index] = "changed" if local in new.hashes else "was removed"
         if needing is not None and not needing & self._starts:
@@ -362,10 +367,12 @@ class _Judge:
             return  # another test of the file
         loud = [one for one in content.decorators.get(local, ()) if not _QUIET_DECORATORS.fullmatch(one)]
         special = (name.startswith("__") and name.endswith("__")) or name.startswith("pytest_") or bool(loud)
+        # a module-level name comes before the builtin one (execution model, LEGB)
         if special or hasattr(builtins, name) or not _registers_nowhere(content.signatures.get(local, "")):
             self._causes.append(_Cause(reason, files=needing))
             return
         if outer != "_":
+            # an object of the class finds it by its name, which may be made at run time: `visit_` and a node's class
             module = self._symbols.modules.get(change.path, "")
             for kind in ("method", "property", "type", "interface", "function"):
                 owner = f"{kind}:{module}{outer.removeprefix('_')}"
