@@ -65,6 +65,10 @@ def _rows(ws: Workspace, root: str | None) -> Iterator[_Row]:
     for name in _SETTINGS:
         value = getattr(ws.settings, name)
         yield _Row(name, list(value) if isinstance(value, tuple) else value, sources.of(name))
+    policy, source = ws.settings.verify, sources.of("verify_exclude")
+    yield _Row("verify_mode", policy.mode or "block", source if policy.mode else _DEFAULT)
+    paths = [f"{one.folder}: {one.require} ({one.origin})" for one in policy.paths]
+    yield _Row("verify_paths", paths, source if paths else _DEFAULT)
     # every option can be set by a variable (click's auto_envvar_prefix), so these are settings too
     for name in sorted(ws.environ):
         if name.startswith("KL_") and name != "KL_STATE" and ws.environ[name]:
