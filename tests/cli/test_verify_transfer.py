@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -119,3 +120,38 @@ def test_what_is_only_advised_blocks_nothing(tmp_path: Path, home: Path) -> None
     assert json.loads(repo.kl("verify", "--format", "sarif").stdout)["runs"][0]["results"][0]["ruleId"]
     repo.write(".kl/config.yaml", "verify: {mode: loud}\n")
     assert repo.kl("verify").returncode == 2
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="executed symbols are recorded from Python 3.12 on")
+def test_the_tests_that_an_edit_reaches_are_enough(tmp_path: Path, home: Path) -> None:
+    repo = checkout(
+        tmp_path / "repo",
+        {
+            "shop.py": "def total(items):\n    return sum(items)\ndef empty(items):\n    return not items\n",
+            "test_shop.py": "import shop\ndef test_total():\n    assert shop.total([1]) == 1\n"
+            "def test_empty():\n    assert shop.empty([])\n",
+        },
+    )
+    assert repo.pytest("-q").returncode == 0
+    run = verdict(repo)["run"]
+    repo.write("shop.py", (repo.root / "shop.py").read_text().replace("not items", "len(items) == 0"))
+    done = repo.kl("verify")
+    assert "not proven: 1 test must run again" in done.stdout
+    assert "hint: pytest test_shop.py::test_empty\n" in done.stdout
+    assert repo.kl("proof", "impacted", "--format", "pytest").stdout == "test_shop.py::test_empty\n"
+    assert "shop.empty: shop.empty changed" in repo.kl("verify", "--require", "proven").stdout
+    tested = repo.pytest("-q", "--kl-impacted", "-n", "2", "-p", "xdist")
+    assert "1 passed" in tested.stdout, tested.stdout
+    found = verdict(repo, "--require", "proven")
+    assert (found["proven"], found["transferred"], found["ran"]) == (
+        True, [{"run": run, "valid": 1, "total": 2}], 1,
+    )  # fmt: skip
+    assert [(one["symbol"], one["state"]) for one in found["symbols"]] == [("function:shop.empty", "proven")]
+    repo.commit()
+    assert "; 1 ran here)" in repo.kl("verify").stdout
+    assert repo.pytest("-q", "--kl-impacted").returncode == 0, "nothing had to run"
+    assert repo.pytest("-q", "--kl-impacted", "test_shop.py").returncode == 4
+    rows = repo.kl("proof", "tests", "shop.empty").stdout
+    assert "passed" in rows and "test_shop.py::test_empty  valid" in rows
+    assert "function:shop.total" in repo.kl("proof", "symbols", "test_total").stdout
+    assert repo.kl("proof", "tests", "nothing.here").returncode == 2
