@@ -52,6 +52,11 @@ class BaselineEntry:
     def __str__(self) -> str:
         return f"{self.source_layer} -> {self.target_layer}: {self.importer} imports {self.imported}"
 
+    def to_dict(self) -> dict[str, Any]:
+        """An entry as the file and `--format json` have it."""
+        values = (self.source_layer, self.target_layer, self.importer, self.imported, self.count, self.fingerprint)
+        return dict(zip(_KEYS, values, strict=True))
+
 
 def entries_for(violations: Iterable[Violation]) -> tuple[BaselineEntry, ...]:
     """The entries that accept exactly these violations, sorted."""
@@ -59,16 +64,10 @@ def entries_for(violations: Iterable[Violation]) -> tuple[BaselineEntry, ...]:
     return tuple(BaselineEntry(*key, count=len(list(same))) for key, same in groupby(keys))
 
 
-def entry_to_dict(one: BaselineEntry) -> dict[str, Any]:
-    """An entry as the file and `--format json` have it."""
-    values = (one.source_layer, one.target_layer, one.importer, one.imported, one.count, one.fingerprint)
-    return dict(zip(_KEYS, values, strict=True))
-
-
 def baseline_bytes(entries: Iterable[BaselineEntry]) -> bytes:
     """The file: sorted, an entry on each line, ASCII; the same entries give the same bytes."""
     # a line each: git merges lines, so entries of two branches rarely conflict
-    rows = [f"    {json.dumps(entry_to_dict(one))}" for one in sorted(entries)]
+    rows = [f"    {json.dumps(one.to_dict())}" for one in sorted(entries)]
     inside = "[\n" + ",\n".join(rows) + "\n  ]" if rows else "[]"
     return f'{{\n  "schema": "{_SCHEMA}",\n  "violations": {inside}\n}}\n'.encode("ascii")
 

@@ -51,34 +51,35 @@ class ImportedConfig:
         rest = (self.type_checking_imports, self.exhaustive, self.exceptions, self.contracts)
         return Manifest(path_name, self.layers, *rest, unassigned_imports=self.unassigned_imports)
 
-
-def manifest_text(found: ImportedConfig) -> str:
-    """The text of `.kl/architecture.yaml`; reading it back gives what was found."""
-    lines = [f"# From {_comment(found.origin)} by kl arch import. Review it, then see: kl arch check"]
-    lines += [f"# Not translated: {_comment(line)}" for line in found.left]
-    lines += ["version: 1", ""]
-    if found.layers:
-        lines.append("layers:")
-        for layer in found.layers:
-            lines += [*_origin_comment(found, layer.name), f"  - name: {yaml_quoted(layer.name)}"]
-            lines += [*_option_lines("paths", layer.paths), *_option_lines("may_depend_on", layer.may_depend_on)]
-        lines += [
-            "",
-            f"type_checking_imports: {found.type_checking_imports}",
-            f"exhaustive: {str(found.exhaustive).lower()}",
-        ]
-        if found.unassigned_imports != "follow":
-            lines.append(f"unassigned_imports: {found.unassigned_imports}")
-    if found.exceptions:
-        lines.append("exceptions:")
-        lines += [f"  - {{from: {yaml_quoted(one.source)}, to: {yaml_quoted(one.target)}}}" for one in found.exceptions]
-    if found.contracts:
-        lines += ["", "contracts:  # run by import-linter itself"] if found.layers else ["contracts:"]
-        for contract in found.contracts:
-            lines += [*_origin_comment(found, contract.name), *_contract_lines(contract)]
-    if not found.layers and not found.contracts:
-        lines.append("layers: []")
-    return "\n".join(lines) + "\n"
+    def manifest_text(self) -> str:
+        """The text of `.kl/architecture.yaml`; reading it back gives what was found."""
+        lines = [f"# From {_comment(self.origin)} by kl arch import. Review it, then see: kl arch check"]
+        lines += [f"# Not translated: {_comment(line)}" for line in self.left]
+        lines += ["version: 1", ""]
+        if self.layers:
+            lines.append("layers:")
+            for layer in self.layers:
+                lines += [*_origin_comment(self, layer.name), f"  - name: {yaml_quoted(layer.name)}"]
+                lines += [*_option_lines("paths", layer.paths), *_option_lines("may_depend_on", layer.may_depend_on)]
+            lines += [
+                "",
+                f"type_checking_imports: {self.type_checking_imports}",
+                f"exhaustive: {str(self.exhaustive).lower()}",
+            ]
+            if self.unassigned_imports != "follow":
+                lines.append(f"unassigned_imports: {self.unassigned_imports}")
+        if self.exceptions:
+            lines.append("exceptions:")
+            lines += [
+                f"  - {{from: {yaml_quoted(one.source)}, to: {yaml_quoted(one.target)}}}" for one in self.exceptions
+            ]
+        if self.contracts:
+            lines += ["", "contracts:  # run by import-linter itself"] if self.layers else ["contracts:"]
+            for contract in self.contracts:
+                lines += [*_origin_comment(self, contract.name), *_contract_lines(contract)]
+        if not self.layers and not self.contracts:
+            lines.append("layers: []")
+        return "\n".join(lines) + "\n"
 
 
 def _contract_lines(contract: Contract) -> Iterable[str]:

@@ -55,6 +55,20 @@ class Overview:
     """In the order of the layers they start from and lead to, without those neither used nor allowed."""
     verdict: Verdict
 
+    def picture(self, box: bool) -> list[str]:
+        """The lines: stack, legend, table. `box`: whether the terminal shows more than ASCII."""
+        signs = _BOX if box else _ASCII
+        width = max((len(_name(name, signs)) for name, _, _ in self.layers), default=0)
+        lines = [_rule(signs.top, width)]
+        for place, (name, _, files) in enumerate(self.layers):
+            lines += [_rule(signs.middle, width)] if place else []
+            beside = _beside([one for one in self.arrows if one.source == name], files, signs, WIDTH - width - 8)
+            for number, text in enumerate(beside):
+                title = _name(name, signs) if number == 0 else ""
+                lines.append(f"  {signs.side} {title:<{width}} {signs.side} {text}".rstrip())
+        lines += [_rule(signs.bottom, width), *_legend(self.arrows, signs), ""]
+        return [*lines, *_table(self, signs, width), "", _closing(self)]
+
 
 @dataclass(frozen=True, slots=True)
 class CheckedWorktree:
@@ -65,6 +79,34 @@ class CheckedWorktree:
     verdict: Verdict
     today: str
     """`YYYY-MM-DD`."""
+
+    def explanation(self, what: str, paths: list[str]) -> dict[str, Any]:
+        """The explanation of a layer, module or file as plain data (`kl.arch.explain/1`).
+
+        `paths`: how `what` may be read as a path from the repository's root. UsageProblem where it is none of these.
+        """
+        modules = self.survey.modules
+        layer = next((one for one in self.manifest.layers if one.name == what), None)
+        named = [path for path, module in modules.items() if what in (module, plain_name(module))]
+        inits = [f"{path.rstrip('/')}/__init__.py" for path in paths if path]
+        files = [path for path in (*paths, *inits) if path in modules] or ([] if layer else sorted(named))
+        if files:
+            return {
+                "schema": EXPLAIN_SCHEMA,
+                "kind": "file",
+                **_file(self, files[0]),
+                "others": files[1:] if named else [],
+            }
+        if layer is not None:
+            return {"schema": EXPLAIN_SCHEMA, "kind": "layer", **_layer(self, layer)}
+        top = self.survey.content.repo.top
+        if any(path.rstrip("/") and not path.endswith(".py") and (top / path).is_file() for path in paths):
+            hint = "Files that kl reads are called *.py."
+            raise UsageProblem(f'"{what}" is there, but not judged.', place="kl arch explain", hint=hint)
+        known = [*(one.name for one in self.manifest.layers), *map(plain_name, modules.values()), *modules]
+        near = get_close_matches(what, known, 1) or get_close_matches(paths[0] if paths else what, known, 1)
+        hint = f'Did you mean "{near[0]}"?' if near else "Give a Python file, a module or a layer. See: kl arch show"
+        raise UsageProblem(f'no such file, module or layer: "{what}".', place="kl arch explain", hint=hint)
 
 
 def check_worktree(ws: Workspace) -> tuple[CheckedWorktree | None, tuple[str, ...]]:
@@ -158,21 +200,6 @@ class Signs:
 
 _BOX: Final = Signs("┌─┐", "├─┤", "└─┘", "│", "──▶", "··▷", "─x▶", "─e▶", "…")
 _ASCII: Final = Signs("+-+", "+-+", "+-+", "|", "-->", "..>", "-x>", "-e>", "...")
-
-
-def picture(seen: Overview, box: bool) -> list[str]:
-    """The lines: stack, legend, table. `box`: whether the terminal shows more than ASCII."""
-    signs = _BOX if box else _ASCII
-    width = max((len(_name(name, signs)) for name, _, _ in seen.layers), default=0)
-    lines = [_rule(signs.top, width)]
-    for place, (name, _, files) in enumerate(seen.layers):
-        lines += [_rule(signs.middle, width)] if place else []
-        beside = _beside([one for one in seen.arrows if one.source == name], files, signs, WIDTH - width - 8)
-        for number, text in enumerate(beside):
-            title = _name(name, signs) if number == 0 else ""
-            lines.append(f"  {signs.side} {title:<{width}} {signs.side} {text}".rstrip())
-    lines += [_rule(signs.bottom, width), *_legend(seen.arrows, signs), ""]
-    return [*lines, *_table(seen, signs, width), "", _closing(seen)]
 
 
 def line_color(line: str) -> dict[str, int]:
@@ -286,30 +313,6 @@ def _closing(seen: Overview) -> str:
 
 
 EXPLAIN_SCHEMA: Final = "kl.arch.explain/1"
-
-
-def explanation(seen: CheckedWorktree, what: str, paths: list[str]) -> dict[str, Any]:
-    """The explanation of a layer, module or file as plain data (`kl.arch.explain/1`).
-
-    `paths`: how `what` may be read as a path from the repository's root. UsageProblem where it is none of these.
-    """
-    modules = seen.survey.modules
-    layer = next((one for one in seen.manifest.layers if one.name == what), None)
-    named = [path for path, module in modules.items() if what in (module, plain_name(module))]
-    inits = [f"{path.rstrip('/')}/__init__.py" for path in paths if path]
-    files = [path for path in (*paths, *inits) if path in modules] or ([] if layer else sorted(named))
-    if files:
-        return {"schema": EXPLAIN_SCHEMA, "kind": "file", **_file(seen, files[0]), "others": files[1:] if named else []}
-    if layer is not None:
-        return {"schema": EXPLAIN_SCHEMA, "kind": "layer", **_layer(seen, layer)}
-    top = seen.survey.content.repo.top
-    if any(path.rstrip("/") and not path.endswith(".py") and (top / path).is_file() for path in paths):
-        hint = "Files that kl reads are called *.py."
-        raise UsageProblem(f'"{what}" is there, but not judged.', place="kl arch explain", hint=hint)
-    known = [*(one.name for one in seen.manifest.layers), *map(plain_name, modules.values()), *modules]
-    near = get_close_matches(what, known, 1) or get_close_matches(paths[0] if paths else what, known, 1)
-    hint = f'Did you mean "{near[0]}"?' if near else "Give a Python file, a module or a layer. See: kl arch show"
-    raise UsageProblem(f'no such file, module or layer: "{what}".', place="kl arch explain", hint=hint)
 
 
 def _file(seen: CheckedWorktree, path: str) -> dict[str, Any]:

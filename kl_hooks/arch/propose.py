@@ -46,6 +46,18 @@ class Proposal:
     against: int = 0
     """Imports of today that the layers forbid: the baseline accepts them."""
 
+    def text(self) -> str:
+        """The text of the manifest; reading it back gives the proposal's layers."""
+        before: list[str] = []
+        blocks = []
+        for layer in self.layers:
+            comments = "".join(f"  # {_comment(line)}\n" for line in self.doubts.get(layer.name, ()))
+            blocks.append(comments + _layer(layer, before))
+            before.append(layer.name)
+        left = "".join(f"# In no layer: {_comment(line)}\n" for line in self.unassigned)
+        head = _HEAD + (_against(self.against) if self.against else "") + "version: 1\n\nlayers:\n"
+        return head + "\n".join(blocks) + ("\n" + left if left else "") + _TAIL
+
 
 @dataclass
 class _Part:
@@ -317,19 +329,6 @@ _AGAINST = """\
 # {imports} of today {contradict} this order: {accepted} in .kl/baseline.json, and only new ones block.
 # kl init --exact proposes layers without exceptions instead: parts that import each other become one.
 """
-
-
-def proposal_text(proposal: Proposal) -> str:
-    """The text of the manifest; reading it back gives the proposal's layers."""
-    before: list[str] = []
-    blocks = []
-    for layer in proposal.layers:
-        comments = "".join(f"  # {_comment(line)}\n" for line in proposal.doubts.get(layer.name, ()))
-        blocks.append(comments + _layer(layer, before))
-        before.append(layer.name)
-    left = "".join(f"# In no layer: {_comment(line)}\n" for line in proposal.unassigned)
-    head = _HEAD + (_against(proposal.against) if proposal.against else "") + "version: 1\n\nlayers:\n"
-    return head + "\n".join(blocks) + ("\n" + left if left else "") + _TAIL
 
 
 def _against(number: int) -> str:

@@ -214,7 +214,7 @@ def show(shape: str) -> None:
     (a UTF-8 locale), ASCII otherwise. Violations are red, accepted ones yellow (not with NO_COLOR). To get an exit
     code, use: kl arch check
     """
-    from kl_hooks.arch.overview import line_color, load_overview, overview_to_dict, picture
+    from kl_hooks.arch.overview import line_color, load_overview, overview_to_dict
 
     seen, notes = load_overview(workspace())
     for remark in notes:
@@ -225,7 +225,7 @@ def show(shape: str) -> None:
     if seen is None:
         echo("no .kl/architecture.yaml in this repository - nothing to show. Create one with: kl init")
         return
-    for line in picture(seen, _has_boxes(os.environ)):
+    for line in seen.picture(_has_boxes(os.environ)):
         echo(line, **line_color(line))
 
 
@@ -247,7 +247,7 @@ def explain(what: str, shape: str) -> None:
     and who of them imports it, each with the decision: allowed, excepted, in the baseline, ignored, forbidden.
     For a layer: its paths and files, what it may depend on and does, who uses it, and what breaks its rule.
     """
-    from kl_hooks.arch.overview import EXPLAIN_SCHEMA, check_worktree, explanation
+    from kl_hooks.arch.overview import EXPLAIN_SCHEMA, check_worktree
 
     ws = workspace()
     seen, notes = check_worktree(ws)
@@ -263,7 +263,7 @@ def explain(what: str, shape: str) -> None:
         paths = [_path_from_top(what, Path(ws.repo.top if ws.repo else ws.root)), what]
     except UsageProblem:
         paths = [what]
-    answer = explanation(seen, what, paths)
+    answer = seen.explanation(what, paths)
     if shape == "json":
         echo_json(answer)
         return
@@ -451,9 +451,8 @@ def _print_entries(what: str, entries: tuple[BaselineEntry, ...]) -> None:
 
 
 def _entries_to_dicts(entries: tuple[BaselineEntry, ...]) -> list[dict[str, Any]]:
-    from kl_hooks.arch.baseline import entry_to_dict
 
-    return [entry_to_dict(one) for one in entries]
+    return [one.to_dict() for one in entries]
 
 
 @click.command("import", epilog="Example: kl arch import --write")
@@ -467,13 +466,13 @@ def import_(file: str | None, write: bool, force: bool, shape: str) -> int:
     Rules stay as strict as they were: what our layers can't express in full stays a contract that import-linter runs.
     What can't be translated is listed, a line each.
     """
-    from kl_hooks.arch.importers import import_config, manifest_text
+    from kl_hooks.arch.importers import import_config
 
     ws = workspace()
     if force and not write:
         raise UsageProblem("--force goes with --write.", place="kl arch import")
     found = import_config(ws, path_from_root(ws.root, file) if file else None)
-    text = manifest_text(found)
+    text = found.manifest_text()
     if write:
         _write_manifest(ws, text, force)
     for line in found.left:

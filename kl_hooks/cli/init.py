@@ -27,7 +27,7 @@ from kl_hooks.arch.layer_check import judge
 from kl_hooks.arch.layers import layer_lookup
 from kl_hooks.arch.manifest_parser import read_manifest
 from kl_hooks.arch.packages import product_packages
-from kl_hooks.arch.propose import proposal_text, propose
+from kl_hooks.arch.propose import propose
 from kl_hooks.cli.options import format_option
 from kl_hooks.cli.output import counted, print_answer, print_list, warn, workspace
 from kl_hooks.config.settings import SETTINGS_FILE
@@ -213,7 +213,7 @@ def _survey(ws: Workspace, *, append: bool, exact: bool = False) -> _Survey:
     }
     accepted = 0
     if proposal.layers:
-        text = proposal_text(proposal)
+        text = proposal.text()
         wanted = {MANIFEST: text, **wanted}
         if proposal.against and not _exists(ws, MANIFEST):
             entries = _violations_today(ws, read, text)

@@ -24,7 +24,6 @@ from kl_hooks.kinds.interview import (
     is_applicable,
     open_questions,
     record_answer,
-    take_line,
 )
 from kl_hooks.model.problem import Problems
 from kl_hooks.model.text import safe_text
@@ -109,7 +108,7 @@ def _run_session(collected: _Answers, asked: Sequence[Question]) -> None:
         while session.waiting is not None:
             line = click.prompt("", default="", show_default=False, prompt_suffix="> ", err=True)
             question = session.waiting
-            after, events = take_line(session, line)
+            after, events = session.take_line(line)
             try:
                 for answer in [event.text for event in events if event.name == "captured"]:
                     collected.keep(question, answer)

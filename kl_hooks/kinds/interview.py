@@ -139,6 +139,29 @@ class Session:
         """The current question; None once it is over."""
         return self.questions[self.at] if not self.ended and self.at < len(self.questions) else None
 
+    def take_line(self, line: str) -> tuple[Session, list[SessionEvent]]:
+        """Return the session after one line of a person, and what happened. A line after its end changes nothing."""
+        question = self.waiting
+        if question is None:
+            return self, []
+        word = line.strip()
+        if word.casefold() in _QUIT:
+            return _end(replace(self, ended="quit"), [])
+        if word.casefold() in _BACK:
+            if self.at == 0:
+                return self, [SessionEvent("info", "This is the first question."), _ask(self)]
+            before = replace(self, at=self.at - 1)
+            return before, [_ask(before)]
+        if word.casefold() in _SKIP:
+            answered = any(key == question.key for key, _ in self.answers)
+            skipped = self.skipped if answered else tuple(dict.fromkeys((*self.skipped, question.key)))
+            return _go_on(replace(self, skipped=skipped), SessionEvent("skipped", question=question))
+        others = tuple(pair for pair in self.answers if pair[0] != question.key)
+        skipped = tuple(key for key in self.skipped if key != question.key)
+        after = replace(self, answers=(*others, (question.key, word)), skipped=skipped)
+        facts = facts_of_answer(word, question.category)
+        return _go_on(after, SessionEvent("captured", word, question=question, facts=facts))
+
 
 def begin_session(questions: Sequence[Question]) -> tuple[Session, list[SessionEvent]]:
     """Return a session over these questions, and its first events. Without questions it is over at once."""
@@ -147,30 +170,6 @@ def begin_session(questions: Sequence[Question]) -> tuple[Session, list[SessionE
         return replace(session, ended="done"), [SessionEvent("info", "Nothing is left to ask.")]
     keys = "An empty line or `skip` goes on to the next question, `back` to the one before, `quit` ends."
     return session, [SessionEvent("intro", f"{keys} Nothing is lost.", total=len(questions)), _ask(session)]
-
-
-def take_line(session: Session, line: str) -> tuple[Session, list[SessionEvent]]:
-    """Return the session after one line of a person, and what happened. A line after its end changes nothing."""
-    question = session.waiting
-    if question is None:
-        return session, []
-    word = line.strip()
-    if word.casefold() in _QUIT:
-        return _end(replace(session, ended="quit"), [])
-    if word.casefold() in _BACK:
-        if session.at == 0:
-            return session, [SessionEvent("info", "This is the first question."), _ask(session)]
-        before = replace(session, at=session.at - 1)
-        return before, [_ask(before)]
-    if word.casefold() in _SKIP:
-        answered = any(key == question.key for key, _ in session.answers)
-        skipped = session.skipped if answered else tuple(dict.fromkeys((*session.skipped, question.key)))
-        return _go_on(replace(session, skipped=skipped), SessionEvent("skipped", question=question))
-    others = tuple(pair for pair in session.answers if pair[0] != question.key)
-    skipped = tuple(key for key in session.skipped if key != question.key)
-    after = replace(session, answers=(*others, (question.key, word)), skipped=skipped)
-    facts = facts_of_answer(word, question.category)
-    return _go_on(after, SessionEvent("captured", word, question=question, facts=facts))
 
 
 def _go_on(session: Session, event: SessionEvent) -> tuple[Session, list[SessionEvent]]:

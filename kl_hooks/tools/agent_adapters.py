@@ -78,6 +78,30 @@ class Agent:
     takes_late: bool = False
     """True where a prompt takes no text, but the next tool does."""
 
+    def read_event(self, name: str, content: bytes) -> Event | None:
+        """Return the event in a payload; None for a name that is not known, and for what is no JSON object.
+
+        `name`: the agent's own, as it was registered. Anything in the payload may be missing or of another type.
+        """
+        ours = next((own for own, native in self.events.items() if native == name), None)
+        if ours is None or not content or len(content) > MAX_PAYLOAD:
+            return None
+        try:
+            found = json.loads(content)
+        except (ValueError, RecursionError):
+            return None
+        if not isinstance(found, dict):
+            return None
+        roots = found.get("workspace_roots")
+        folder = _text(found, "cwd") or (roots[0] if isinstance(roots, list) and roots else "")
+        loops = found.get("loop_count")
+        return Event(
+            ours, self, _text(found, "session_id", "conversation_id")[:200], folder if isinstance(folder, str) else "",
+            _text(found, "prompt"), _text(found, "source"), _text(found, "tool_name")[:100],
+            _mapping(found.get("tool_input")), _result(found), _text(found, "error", "error_message"),
+            found.get("stop_hook_active") is True or (isinstance(loops, int) and loops > 0),
+        )  # fmt: skip
+
 
 _CLAUDE_ANSWERS: Final[Mapping[Reply, Any]] = {
     Reply.CONTEXT: _SPECIFIC,
@@ -163,30 +187,15 @@ class Event:
     is_repeated: bool = False
     """True where the agent goes on because a hook made it."""
 
+    def answer(self, sort: Reply, text: str) -> str:
+        """Return an answer in the agent's form, as one line of ASCII JSON."""
 
-def read_event(agent: Agent, name: str, content: bytes) -> Event | None:
-    """Return the event in a payload; None for a name that is not known, and for what is no JSON object.
+        def filled(value: Any) -> Any:
+            if isinstance(value, dict):
+                return {key: filled(one) for key, one in value.items()}
+            return {_TEXT: text, _EVENT: self.agent.events[self.name]}.get(value, value)
 
-    `name`: the agent's own, as it was registered. Anything in the payload may be missing or of another type.
-    """
-    ours = next((own for own, native in agent.events.items() if native == name), None)
-    if ours is None or not content or len(content) > MAX_PAYLOAD:
-        return None
-    try:
-        found = json.loads(content)
-    except (ValueError, RecursionError):
-        return None
-    if not isinstance(found, dict):
-        return None
-    roots = found.get("workspace_roots")
-    folder = _text(found, "cwd") or (roots[0] if isinstance(roots, list) and roots else "")
-    loops = found.get("loop_count")
-    return Event(
-        ours, agent, _text(found, "session_id", "conversation_id")[:200], folder if isinstance(folder, str) else "",
-        _text(found, "prompt"), _text(found, "source"), _text(found, "tool_name")[:100],
-        _mapping(found.get("tool_input")), _result(found), _text(found, "error", "error_message"),
-        found.get("stop_hook_active") is True or (isinstance(loops, int) and loops > 0),
-    )  # fmt: skip
+        return json.dumps(filled(self.agent.answers[sort]))
 
 
 def _text(found: Mapping[str, Any], *names: str) -> str:
@@ -215,14 +224,3 @@ def _result(found: Mapping[str, Any]) -> Any:
         # Gemini's parts; what is displayed is the same for people
         return {"content": answer["llmContent"], **({"is_error": True} if answer.get("error") else {})}
     return answer
-
-
-def answer_json(event: Event, sort: Reply, text: str) -> str:
-    """Return an answer in the agent's form, as one line of ASCII JSON."""
-
-    def filled(value: Any) -> Any:
-        if isinstance(value, dict):
-            return {key: filled(one) for key, one in value.items()}
-        return {_TEXT: text, _EVENT: event.agent.events[event.name]}.get(value, value)
-
-    return json.dumps(filled(event.agent.answers[sort]))

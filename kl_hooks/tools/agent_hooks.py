@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from kl_hooks.tools.agent_adapters import AGENTS, MAX_PAYLOAD, Event, Moment, Reply, answer_json, read_event
+from kl_hooks.tools.agent_adapters import AGENTS, MAX_PAYLOAD, Event, Moment, Reply
 
 if TYPE_CHECKING:
     from kl_hooks.arch.edit_check import Edit
@@ -62,7 +62,7 @@ def _answer(argv: Sequence[str]) -> str:
         pass  # an agent whose pipe breaks reports an error
     words = [word for word in argv if word != "--agent"]
     agent = AGENTS.get(words[1]) if len(words) == 2 else None
-    event = read_event(agent, words[0], content) if agent else None
+    event = agent.read_event(words[0], content) if agent else None
     if event is None:
         return ""
     # the folder that the process runs in, where the payload names none that exists
@@ -70,7 +70,7 @@ def _answer(argv: Sequence[str]) -> str:
     if not _is_enabled(folder, event.agent.name):
         return ""
     sort, text = _handle(event, folder)
-    return answer_json(event, sort, text) if text else ""
+    return event.answer(sort, text) if text else ""
 
 
 def _is_enabled(folder: str, agent: str) -> bool:

@@ -208,7 +208,7 @@ def _pruned(text: str, path: str, made: Sequence[str]) -> str:
     """The text without the objects and lists that were made for our entries and are empty now, the innermost first."""
     for name in sorted(filter(None, made), key=lambda one: -one.count(".")):
         keys = tuple(name.split("."))
-        if not text.strip() or next(json_edit.items(json_edit.parse(text, path), keys), None) is not None:
+        if not text.strip() or next(json_edit.parse(text, path).items(keys), None) is not None:
             continue
         node: json_edit.Node | None = json_edit.parse(text, path)
         for key in keys:
@@ -264,7 +264,7 @@ def _our_hooks(root: json_edit.Node, agent: Agent) -> list[tuple[str, ...]]:
         command = node.get("command")
         return command is not None and isinstance(command.value, str) and bool(ours.search(command.value))
 
-    for event, groups in json_edit.items(root, ("hooks",)):
+    for event, groups in root.items(("hooks",)):
         for at, (_, _, group) in enumerate(groups.children if groups.opening == "[" else ()):
             inner = group.get("hooks")
             if is_ours(group):

@@ -32,6 +32,15 @@ class Node:
         """The last member of this name, as `json.loads` takes it."""
         return next((node for name, _, node in reversed(self.children) if name == key), None)
 
+    def items(self, path: tuple[str, ...]) -> Iterator[tuple[str, Node]]:
+        """Yield (key or place, value) of what is in the object or list at a path; nothing where there is none."""
+        for name in path:
+            below = self.get(name)
+            if below is None:
+                return
+            self = below
+        yield from ((name, child) for name, _, child in self.children)
+
 
 def parse(text: str, place: str) -> Node:
     """Return the object in a file. UsageProblem with file and line for what is none."""
@@ -178,13 +187,3 @@ def _emptied(text: str, root: Node, node: Node, start: int, removed: Node) -> st
         if before == f"{end}{outer}{unit}" and after.startswith(f"{end}{outer}"):
             return text[: node.start + 1] + after.removeprefix(f"{end}{outer}") + text[node.end - 1 :]
     return text[: node.start + 1] + (before + after if (before + after).strip() else "") + text[node.end - 1 :]
-
-
-def items(node: Node, path: tuple[str, ...]) -> Iterator[tuple[str, Node]]:
-    """Yield (key or place, value) of what is in the object or list at a path; nothing where there is none."""
-    for name in path:
-        below = node.get(name)
-        if below is None:
-            return
-        node = below
-    yield from ((name, child) for name, _, child in node.children)

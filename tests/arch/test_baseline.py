@@ -19,7 +19,6 @@ from kl_hooks.arch.baseline import (
     added_entries,
     baseline_bytes,
     entries_for,
-    entry_to_dict,
     match_baseline,
     read_baseline,
 )
@@ -49,7 +48,7 @@ def test_one_entry_on_each_line_and_no_line_numbers() -> None:
         "from": "core", "to": "web", "importer": "shop.core.order", "imported": "shop.web.page", "count": 2,
         "fingerprint": broken("shop.core.order", 9).fingerprint,
     }  # fmt: skip
-    assert json.loads(rows[4]) == entry_to_dict(TWO) and rows[5:] == ["  ]", "}"]
+    assert json.loads(rows[4]) == TWO.to_dict() and rows[5:] == ["  ]", "}"]
     assert read_baseline(BASELINE, baseline_bytes([])) == ()
 
 
@@ -76,11 +75,11 @@ def test_a_merge_conflict_is_named_line_by_line() -> None:
 
 
 def test_everything_wrong_is_reported_at_once_with_its_line() -> None:
-    good = json.dumps(entry_to_dict(ONE))
+    good = json.dumps(ONE.to_dict())
     rows = [
-        good, json.dumps({**entry_to_dict(TWO), "count": 0}),
-        json.dumps({**entry_to_dict(TWO), "importer": 7, "line": 3}), good, "[]",
-        json.dumps({**entry_to_dict(TWO), "imported": "shop.web.other"}), '{"from": "core", "from": "web"}',
+        good, json.dumps({**TWO.to_dict(), "count": 0}),
+        json.dumps({**TWO.to_dict(), "importer": 7, "line": 3}), good, "[]",
+        json.dumps({**TWO.to_dict(), "imported": "shop.web.other"}), '{"from": "core", "from": "web"}',
     ]  # fmt: skip
     text = '{"schema": "kl.baseline/1", "more": 1,\n"violations": [\n' + ",\n".join(rows) + "\n]}"
     found = problems(text)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kl_hooks.arch.overview import check_worktree, explanation
+from kl_hooks.arch.overview import check_worktree
 from kl_hooks.cli.arch import explanation_lines
 from kl_hooks.errors import UsageProblem
 from tests.arch.shop import LAYERS, MANIFEST, ORDER, opened, shop
@@ -34,7 +34,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def reported(folder: Path, what: str, *paths: str) -> dict[str, Any]:
     seen, _ = check_worktree(opened(folder))
     assert seen is not None
-    return explanation(seen, what, list(paths or (what,)))
+    return seen.explanation(what, list(paths or (what,)))
 
 
 def test_a_file(folder: Path) -> None:

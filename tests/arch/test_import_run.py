@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from kl_hooks.arch.check import run_check
-from kl_hooks.arch.importers import find_config, import_config, manifest_text
+from kl_hooks.arch.importers import find_config, import_config
 from tests.arch.shop import MANIFEST, opened
 from tests.git.repos import make, write
 
@@ -89,7 +89,7 @@ def test_the_verdict_is_that_of_lint_imports(tmp_path: Path, seed: int) -> None:
     make(folder, {**project(chance), "pyproject.toml": toml(contracts, **session)})
     found = import_config(opened(folder))
     assert found.left == () and find_config(opened(folder)) == "pyproject.toml"
-    write(folder, {MANIFEST: manifest_text(found)})
+    write(folder, {MANIFEST: found.manifest_text()})
     verdict, _ = run_check(opened(folder))
     assert verdict is not None
     broken = lint_imports(folder)

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from kl_hooks.arch.importers import ImportedConfig, manifest_text, read_importlinter, read_tach, with_layers
+from kl_hooks.arch.importers import ImportedConfig, read_importlinter, read_tach, with_layers
 from kl_hooks.arch.layer_check import violations
 from kl_hooks.arch.manifest_parser import read_manifest
 from kl_hooks.code.modules import import_links, imported_names, module_names
@@ -97,14 +97,14 @@ EXPECTED = [
 def test_both_forms_state_the_same_and_come_back_from_the_text(name: str, text: str) -> None:
     found = read(name, text)
     assert rules(found) == EXPECTED
-    again = read_manifest(MANIFEST, manifest_text(found).encode())
+    again = read_manifest(MANIFEST, found.manifest_text().encode())
     assert [(one.name, one.type, one.root_packages, one.include_external_packages) for one in again.contracts] == [
         (one.name, one.type, one.root_packages, one.include_external_packages) for one in found.contracts
     ]
     assert [[(x.key, x.value) for x in one.options] for one in again.contracts] == [
         [(x.key, x.value) for x in one.options] for one in found.contracts
     ]
-    assert f"# {name}: contract one\n" in manifest_text(found)
+    assert f"# {name}: contract one\n" in found.manifest_text()
 
 
 def test_files_without_a_set_up_and_files_that_cannot_be_read() -> None:
@@ -147,7 +147,7 @@ def test_layers_that_are_all_the_root_packages() -> None:
     assert [(x.name, x.paths, x.may_depend_on) for x in found.layers] == [
         ("b", ("b/",), ("c",)), ("c", ("c/",), ("b",)), ("a", ("a/",), ("b", "c")),
     ]  # fmt: skip
-    manifest = read_manifest(MANIFEST, manifest_text(found).encode())
+    manifest = read_manifest(MANIFEST, found.manifest_text().encode())
     assert [(x.name, x.may_depend_on) for x in manifest.layers] == [(x.name, x.may_depend_on) for x in found.layers]
     independent, _ = layered(layers='["a", "b | c"]')
     assert independent is not None and [x.may_depend_on for x in independent.layers] == [(), (), ("b", "c")]
@@ -226,7 +226,7 @@ def judged(config: str, files: Mapping[str, str]) -> list[tuple[str, int]]:
     facts = {path: scan_python(text, path, "m") for path, text in content.items()}
     modules = module_names(sorted(content), imported_names(facts.values()))
     found = read_tach("tach.toml", config.encode(), sorted(content))
-    manifest = read_manifest(MANIFEST, manifest_text(found).encode())
+    manifest = read_manifest(MANIFEST, found.manifest_text().encode())
     return [(v.path, v.line) for v in violations(manifest, import_links(facts, modules), modules)]
 
 
@@ -292,7 +292,7 @@ def test_what_layers_cannot_state_is_listed() -> None:
         '"depends_on_external" of the module "pk.a"',
         'the module "pk.gone": it has no files here',
     )
-    assert "# Not translated: interfaces\n" in manifest_text(found)
+    assert "# Not translated: interfaces\n" in found.manifest_text()
 
 
 def test_a_file_that_is_no_toml() -> None:

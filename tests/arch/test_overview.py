@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kl_hooks.arch.layer_check import Verdict
-from kl_hooks.arch.overview import WIDTH, build_overview, overview_to_dict, picture
+from kl_hooks.arch.overview import WIDTH, build_overview, overview_to_dict
 from kl_hooks.model.manifest import Allowance, Layer, Manifest, Violation
 from kl_hooks.model.symbol import Link
 
@@ -38,7 +38,7 @@ def drawn(box: bool = False) -> list[str]:
     new = (broken(DOMAIN, 3, "api.http", "api"),)
     old = (broken(DOMAIN, 12, "infra.db", "infra"), broken("domain/price.py", 4, "infra.db", "infra"))
     verdict = Verdict(manifest, new, (), (), 4, "worktree", accepted=old)
-    return picture(build_overview(manifest, LINKS, MODULES, verdict), box)
+    return build_overview(manifest, LINKS, MODULES, verdict).picture(box)
 
 
 def test_the_picture_in_ascii() -> None:
@@ -99,7 +99,7 @@ def test_it_fits_and_every_arrow_is_there(names: list[str], data: st.DataObject)
         for a, b in sorted(used - allowed)
     )
     seen = build_overview(manifest, links, modules, Verdict(manifest, new, (), (), 1, "worktree"))
-    lines = picture(seen, box=False)
+    lines = seen.picture(box=False)
     assert all(len(line) <= WIDTH and line.isascii() for line in lines)
     assert sum(line.count("-x> ") for line in lines if "legend" not in line) == len(new)
     rows = overview_to_dict(seen)["arrows"]

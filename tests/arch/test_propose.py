@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from kl_hooks.arch.layer_check import manifest_warnings, violations
 from kl_hooks.arch.manifest_parser import read_manifest
-from kl_hooks.arch.propose import Proposal, module_groups, proposal_text, propose, yaml_quoted
+from kl_hooks.arch.propose import Proposal, module_groups, propose, yaml_quoted
 from kl_hooks.config.yaml import ListNode, TextNode, load_yaml
 from kl_hooks.model.manifest import MANIFEST
 from kl_hooks.model.symbol import Link
@@ -50,7 +50,7 @@ def test_parts_that_import_each_other_are_one_layer_and_it_states_why() -> None:
     assert any(
         "core -> infra: src/shop/core/order.py:1 imports shop.infra.db" in line for line in made.doubts["core-infra"]
     )
-    assert "  #   core -> infra: src/shop/core/order.py:1 imports shop.infra.db\n" in proposal_text(made)
+    assert "  #   core -> infra: src/shop/core/order.py:1 imports shop.infra.db\n" in made.text()
 
 
 def test_parts_that_import_each_other_stay_apart_in_the_order_that_costs_least() -> None:
@@ -65,7 +65,7 @@ def test_parts_that_import_each_other_stay_apart_in_the_order_that_costs_least()
     ]
     assert made.against == 1 and made.unassigned[0].startswith("src/shop/__init__.py")
     assert made.doubts == {"core": ("in the baseline: 1 import of infra, the first at src/shop/core/order.py:1",)}
-    text = proposal_text(made)
+    text = made.text()
     assert "# 1 import of today contradicts this order: it is accepted in .kl/baseline.json" in text
 
 
@@ -93,7 +93,7 @@ def test_a_package_that_reexports_does_not_make_one_lump() -> None:
     made = shop(("", "core.order"), ("core.order", ""), ("infra.db", ""), ("", "cli"))
     assert {layer.name for layer in made.layers} == {"core", "infra", "cli"}
     assert made.unassigned == ("src/shop/__init__.py: it imports parts of the package that import it",)
-    assert "# In no layer: src/shop/__init__.py" in proposal_text(made)
+    assert "# In no layer: src/shop/__init__.py" in made.text()
 
 
 def test_imports_for_type_checking_make_no_cycle() -> None:
@@ -168,7 +168,7 @@ def test_the_first_check_by_a_proposal_is_green(repository: tuple[dict[str, str]
     assert made == propose(links[::-1], modules, exact=exact)
     if not made.layers:
         return
-    manifest = read_manifest(MANIFEST, proposal_text(made).encode())
+    manifest = read_manifest(MANIFEST, made.text().encode())
     assert len(violations(manifest, links, modules)) == made.against
     assert not (exact and made.against)
     assert manifest_warnings(manifest, links, modules) == []
@@ -188,7 +188,7 @@ def test_an_import_that_nobody_had_is_found(repository: tuple[dict[str, str], li
             source, target = (next((m for p, m in modules.items() if p == x.paths[0]), None) for x in (low, high))
             if source and target:
                 new = link(modules, source, target, 99)
-                found = violations(read_manifest(MANIFEST, proposal_text(made).encode()), [*links, new], modules)
+                found = violations(read_manifest(MANIFEST, made.text().encode()), [*links, new], modules)
                 assert [(v.line, v.target_layer) for v in found] == [(99, high.name)]
 
 

@@ -25,7 +25,6 @@ from kl_hooks.kinds.interview import (
     facts_of_answer,
     open_questions,
     split_sentences,
-    take_line,
 )
 from kl_hooks.kinds.plugin import kl_kinds
 from kl_hooks.model.record import Record
@@ -125,7 +124,7 @@ def played(*lines: str) -> tuple[Session, list[str]]:
     session, events = begin_session(SAMPLE)
     names = [one.name for one in events]
     for line in lines:
-        session, events = take_line(session, line)
+        session, events = session.take_line(line)
         names += [one.name for one in events]
     return session, names
 

@@ -14,7 +14,7 @@ import pytest
 
 from bench.downloads import sdist
 from kl_hooks.arch.check import run_check
-from kl_hooks.arch.importers import import_config, manifest_text
+from kl_hooks.arch.importers import import_config
 from kl_hooks.arch.layer_check import Verdict
 from kl_hooks.model.manifest import MANIFEST
 from tests.arch.shop import opened
@@ -81,7 +81,7 @@ def test_the_verdict_is_that_of_lint_imports(project: Path) -> None:
     _, path, statement, expected = PROJECTS[project.name]
     found = import_config(opened(project))
     assert found.left == ()
-    write(project, {MANIFEST: manifest_text(found)})
+    write(project, {MANIFEST: found.manifest_text()})
     assert theirs(project) == set() and ours(project).clean
     before = (project / path).read_text(encoding="utf-8")
     write(project, {path: f"{before}\n{statement}\n"})
@@ -168,6 +168,6 @@ unchecked = true
 @pytest.mark.parametrize("project", ["import_linter-2.16"], indirect=True)
 def test_a_set_up_of_tach_over_a_real_project(project: Path, tach: Path) -> None:
     write(project, {"tach.toml": REAL})
-    write(project, {MANIFEST: manifest_text(import_config(opened(project), "tach.toml"))})
+    write(project, {MANIFEST: import_config(opened(project), "tach.toml").manifest_text()})
     found = {(one.path, one.line) for one in ours(project).violations}
     assert found and sorted(found) == tach_reports(tach, project)
