@@ -150,7 +150,7 @@ def test_a_run_is_imported_with_its_receipt_and_found_by_symbol(repo: Checkout) 
         assert plain(found) == plain(replace(ONE, run=first))
         index = {one.symbol: one.content_hash for one in ONE.symbols}
         assert subject.tests_of_symbols(db, ["function:app.core.add", "function:app.core.sub", "function:none"]) == {
-            "function:app.core.add": {TESTS[0][0]: Execution(second, "f" * 16)},
+            "function:app.core.add": {TESTS[0][0]: Execution(second, "f" * 16, 2)},
             "function:app.core.sub": {TESTS[1][0]: Execution(first, index["function:app.core.sub"])},
         }
         assert subject.altered_parts(db) == []
