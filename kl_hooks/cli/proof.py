@@ -12,12 +12,15 @@ from kl_hooks.cli.evidence import all_evidence
 from kl_hooks.cli.options import format_option, top_option
 from kl_hooks.cli.output import counted, echo_lines, initialized_workspace, print_answer, print_list, short
 from kl_hooks.evidence.ingestion import sync_evidence
-from kl_hooks.model.text import one_line
+from kl_hooks.model.symbol import split_id
+from kl_hooks.model.text import name_list, one_line
 from kl_hooks.proof.failures import FlakyTest, TestRecord, flaky_tests, history_lines, record_of_test, record_to_dict
 
 if TYPE_CHECKING:
     from kl_hooks.proof.impact import Runs
 
+_CHANGED = 5
+"""Symbols that are named of those that changed."""
 _RESULTS = 10
 """Results of a test that are listed; JSON has all."""
 
@@ -129,6 +132,9 @@ def _record_lines(found: TestRecord) -> Iterator[str]:
         place = f"{detail['path']}:{detail['line']}" if detail.get("path") and detail.get("line") else ""
         where = ", at ".join(filter(None, (str(detail.get("frame") or ""), place)))
         yield from [f"raised    {where}"] if where else []
+        if found.suspects and found.passed_before:
+            names = name_list([split_id(one)[1] for one in found.suspects], _CHANGED)
+            yield f"changed   {names}, since it passed in run {found.passed_before.run}"
         lines = history_lines(found.history) if found.history else ["no earlier failure like it"]
         yield from (f"{'' if at else 'earlier':<9} {line}" for at, line in enumerate(lines))
     for at, one in enumerate(found.attempts[:_RESULTS]):

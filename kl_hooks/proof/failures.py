@@ -11,17 +11,20 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from itertools import pairwise
 from math import sqrt
 from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.clock import micros
 from kl_hooks.errors import UsageProblem
+from kl_hooks.evidence.executed import Executed, executed_of_run
 from kl_hooks.evidence.ingestion import sync_evidence
 from kl_hooks.evidence.journal import unimported_captures
 from kl_hooks.evidence.ledger import failed_results, failing_runs, results_of
 from kl_hooks.git.worktree import differing_paths
 from kl_hooks.model.canonical import digest
 from kl_hooks.model.receipt import REFUTES, Evidence, Receipt
+from kl_hooks.model.symbol import split_id
 from kl_hooks.model.text import name_list, one_line
 from kl_hooks.workspace import Workspace
 
@@ -168,6 +171,9 @@ class TestRecord:
     """Newest first."""
     history: FailureHistory | None
     """None where it never failed, or its newest failure has no relatives."""
+    suspects: tuple[str, ...] = ()
+    """Symbols that it rests on and that changed between its newest failure and the pass before; where recorded."""
+    passed_before: Attempt | None = None
 
     @property
     def newest_failure(self) -> Attempt | None:
@@ -182,10 +188,13 @@ def record_of_test(ws: Workspace, name: str) -> TestRecord:
         if not test or db is None:
             raise UsageProblem("no recorded run had a test of this name.", place=name, hint="See: kl evidence list")
         receipts = [one.receipt for one in results_of(db, {test}, RUNS)]
-    attempts = tuple(_attempts(receipts, {test}).get(test, ()))
-    failure = next((one for one in attempts if one.failed), None)
+        attempts = tuple(_attempts(receipts, {test}).get(test, ()))
+        failure = next((one for one in attempts if one.failed), None)
+        older = attempts[attempts.index(failure) + 1 :] if failure else ()
+        passed = next((one for one in older if one.passed), None)
+        suspects = _Changes(ws, db).symbols(test, failure, passed)[0] if failure and passed else ()
     found = failure_histories(ws, {test: failure.result}, failure.receipt.run) if failure else {}
-    return TestRecord(test, attempts, found.get(test))
+    return TestRecord(test, attempts, found.get(test), suspects, passed)
 
 
 def _test_named(db: Database, name: str) -> str:
@@ -218,13 +227,13 @@ def _history(
     own = attempts.get(test, ())
     earlier = [one for one in own if one.failed and signature(one.result) == mark]
     related = [next(a for a in attempts[name] if a.failed and signature(a.result) == mark) for name in others]
-    fixes = [fix for name in (test, *others) if (fix := _newest_fix(attempts.get(name, ()), mark, changes))]
-    flaky = _contradiction(own)
+    fixes = [fix for name in (test, *others) if (fix := _newest_fix(name, attempts.get(name, ()), mark, changes))]
+    flaky = _contradiction(test, own, changes)
     main = _failing_on_main(own, mark, branch)
     return FailureHistory(test, (*earlier, *related), tuple(others), next(iter(fixes), None), flaky, main)
 
 
-def _newest_fix(attempts: Sequence[Attempt], mark: str, changes: _Changes) -> Fix | None:
+def _newest_fix(test: str, attempts: Sequence[Attempt], mark: str, changes: _Changes) -> Fix | None:
     """The newest change from this failure to a pass in the same environment, where the content changed."""
     passed: Attempt | None = None
     for one in attempts:
@@ -232,7 +241,7 @@ def _newest_fix(attempts: Sequence[Attempt], mark: str, changes: _Changes) -> Fi
             passed = one
         elif one.failed:
             if passed is not None and signature(one.result) == mark and _environment(one) == _environment(passed):
-                changed = changes.between(one, passed)
+                changed = changes.between(test, one, passed)
                 # nothing changed: it passed by chance, and nothing can be learned from that
                 if changed is None or changed:
                     return Fix(one, passed, changed or (), changes.commit(one, passed))
@@ -252,15 +261,39 @@ class _Changes:
     def __init__(self, ws: Workspace, db: Database | None) -> None:
         self._ws, self._db = ws, db
 
-    def between(self, one: Attempt, other: Attempt) -> tuple[str, ...] | None:
-        """What differs; empty: nothing does. None: not known, the content of a run was never committed."""
+    def between(self, test: str, one: Attempt, other: Attempt) -> tuple[str, ...] | None:
+        """What differs: symbols where both runs recorded them, else files. Empty: nothing does. None: not known."""
         a, b = one.receipt, other.receipt
         if (a.tree, a.tree_all) == (b.tree, b.tree_all):
             return ()
+        changed, complete = self.symbols(test, one, other)
+        if changed or complete:
+            return changed
         # untracked files are in no tree that git has
         if self._ws.repo is None or not a.tree or not b.tree or {a.tree_all, b.tree_all} - {a.tree, b.tree, None}:
             return None
         return self._paths(a.tree, b.tree)
+
+    def symbols(self, test: str, one: Attempt, other: Attempt) -> tuple[tuple[str, ...], bool]:
+        """(the symbols on which the test rests in one of these runs and that differ, whether all could be compared).
+
+        A run that fails stops early, so the sets themselves are never equal: the union is compared, by what the other
+        run has recorded of the symbol for whichever test.
+        """
+        a, b = self._executed(one.receipt.run), self._executed(other.receipt.run)
+        if a is None or b is None or test not in a.tests or test not in b.tests:
+            return (), False
+        hashes = [dict(found.symbols) for found in (a, b)]
+        needed = {found.symbols[at].symbol for found in (a, b) for at in found.dependencies(test)}
+        known = [name for name in needed if all(name in some for some in hashes)]
+        changed = sorted(name for name in known if hashes[0][name] != hashes[1][name])
+        files = a.closure(test) | b.closure(test)
+        unknown = any(path in files for found in (a, b) for path in found.unknown)
+        return tuple(changed), len(known) == len(needed) and not unknown and a.files == b.files
+
+    @cache  # noqa: B019 - an object of one question
+    def _executed(self, run: str) -> Executed | None:
+        return executed_of_run(self._db, run) if self._db else None
 
     @cache  # noqa: B019 - an object of one question
     def _paths(self, tree: str, other: str) -> tuple[str, ...] | None:
@@ -285,8 +318,17 @@ class _Changes:
         return (str(made[0][0]), str(made[0][1])) if made else ("", "")
 
 
-def _contradiction(attempts: Sequence[Attempt]) -> tuple[Attempt, Attempt] | None:
-    """The newest failure and pass on the same content, in the same environment; a pass on a second attempt is both."""
+def _contradiction(test: str, attempts: Sequence[Attempt], changes: _Changes) -> tuple[Attempt, Attempt] | None:
+    """The newest failure and pass in one environment where nothing differs that the test depends on.
+
+    A pass on a second attempt is both.
+    """
+    counted = [one for one in attempts if one.failed or one.passed]
+    for one, other in pairwise(counted):
+        if one.failed != other.failed and _environment(one) == _environment(other):
+            changed, complete = changes.symbols(test, one, other)
+            if complete and not changed:
+                return (one, other) if one.failed else (other, one)
     seen: dict[tuple[Any, ...], dict[bool, Attempt]] = {}
     for one in attempts:
         if one.result.outcome == "flaky":
@@ -349,6 +391,8 @@ def record_to_dict(record: TestRecord) -> dict[str, Any]:
         "failure": {**failure.result.detail, "signature": signature(failure.result)} if failure else None,
         "history": history_lines(history) if history else [],
         "earlier": [one.receipt.run for one in history.earlier] if history else [],
+        "changed": list(record.suspects),
+        "passed_before": record.passed_before.receipt.run if record.passed_before else None,
         "fix": _fix_to_dict(history.fix) if history and history.fix else None,
         "flaky": [one.receipt.run for one in history.flaky] if history and history.flaky else [],
         "decisions": [name for name, _ in history.decisions] if history else [],
@@ -404,7 +448,8 @@ def _seen_line(history: FailureHistory) -> str:
 
 def _fix_line(fix: Fix) -> str:
     sha, subject = fix.commit
-    what = f"after a change of {name_list(fix.changed, _NAMED)}" if fix.changed else ""
+    names = [split_id(one)[1] for one in fix.changed]
+    what = f"after a change of {name_list(names, _NAMED)}" if names else ""
     commit = f'in commit {sha[:_SHORT]} "{one_line(subject, 60)}"' if sha else ""
     return " ".join(filter(None, ("it passed again", what, commit, f"(runs {fix.failed.run}, {fix.passed.run})")))
 
@@ -445,23 +490,25 @@ def flaky_tests(ws: Workspace) -> list[FlakyTest]:
     """The tests that passed and failed on one content in one environment, most failures first."""
     with ws.store.reading() as db:
         receipts = [one.receipt for one in failing_runs(db, RUNS, "pytest")] if db else []
-    tests = {one.subject.removeprefix("test:") for receipt in receipts for one in receipt.evidence}
-    found = []
-    for test, attempts in _attempts(receipts, tests).items():
-        pair = _contradiction(attempts)
-        if pair is None:
-            continue
-        failures, runs = _counts(attempts)
-        found.append(FlakyTest(test, *pair, failures, runs))
+        tests = {one.subject.removeprefix("test:") for receipt in receipts for one in receipt.evidence}
+        changes, found = _Changes(ws, db), []
+        for test, attempts in _attempts(receipts, tests).items():
+            if pair := _contradiction(test, attempts, changes):
+                found.append(FlakyTest(test, *pair, *_counts(attempts, pair)))
     return sorted(found, key=lambda one: (-one.failures / one.runs, one.test))
 
 
-def _counts(attempts: Sequence[Attempt]) -> tuple[int, int]:
-    """(failures, runs) where both outcomes were seen; a pass on a second attempt is a failure that was repeated."""
+def _counts(attempts: Sequence[Attempt], pair: tuple[Attempt, Attempt]) -> tuple[int, int]:
+    """(failures, runs) where both outcomes were seen; a pass on a second attempt is a failure that was repeated.
+
+    The witnesses count together, whatever else differs between their contents.
+    """
+    together = {one.receipt.tree for one in pair}
     groups: dict[tuple[Any, ...], list[Attempt]] = {}
     for one in attempts:
         if one.failed or one.passed or one.result.outcome == "flaky":
-            key = (one.receipt.tree, one.receipt.tree_all, _environment(one))
+            content = ("both",) if one.receipt.tree in together else (one.receipt.tree, one.receipt.tree_all)
+            key = (*content, _environment(one))
             groups.setdefault(key, []).append(one)
     mixed = [some for some in groups.values() if any(not a.passed for a in some) and any(not a.failed for a in some)]
     return sum(not a.passed for some in mixed for a in some), sum(map(len, mixed))
