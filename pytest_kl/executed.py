@@ -126,7 +126,8 @@ def record_executed(
     executed = _Resolver(ws, ws.repo, trace).executed(run, names)
     digest = write_executed(folder, executed)
     return {
-        "digest": digest, "symbols": len(executed.symbols), "tests": len(executed.tests), "recorder": trace.recorder
+        "digest": digest, "symbols": len(executed.symbols), "tests": len(executed.tests), "recorder": trace.recorder,
+        "files": len(executed.files),
     }  # fmt: skip
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import string
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -133,3 +134,23 @@ def test_a_test_that_nobody_recorded_or_that_several_are_named_like(suite: Path)
         2,
         "kl: test_nothing: no recorded run had a test of this name. See: kl evidence list\n",
     )
+
+
+@pytest.mark.skipif(not hasattr(sys, "monitoring"), reason="executed symbols are recorded from CPython 3.12 on")
+def test_what_changed_since_the_pass_is_named_and_chance_is_no_change(tmp_path: Path) -> None:
+    source = "def one():\n    return 1\n\ndef two():\n    return {two}\n\ndef far():\n    return {far}\n"
+    tests = "import os, lib\n\ndef test_two():\n    assert lib.one() + lib.two() == 3\n\n"
+    tests += "def test_luck():\n    assert lib.one() and not os.environ.get('BAD')\n"
+    folder = repository(tmp_path / "lib", {"lib.py": source.format(two=2, far=0), "test_lib.py": tests})
+    for two, far, bad in ((2, 0, ""), (3, 1, "1"), (2, 2, "")):
+        (folder / "lib.py").write_text(source.format(two=two, far=far), encoding="utf-8")
+        run_pytest(folder, env={"BAD": bad})
+    done = run_in_process(["proof", "why", "test_two", "--format", "json"], folder, environment({}))
+    answer = json.loads(done.stdout)
+    # not `far`, which no test executes
+    assert answer["changed"] == ["function:lib.two"]
+    assert answer["passed_before"] == answer["results"][2]["run"]
+    assert answer["history"] == []
+    ws = open_workspace(folder)
+    # it failed and passed on three contents that are equal in all that it rests on; test_two did not
+    assert [(one.test, one.failures, one.runs) for one in flaky_tests(ws)] == [("test_lib.py::test_luck", 1, 2)]
