@@ -162,7 +162,8 @@ def judge_results(run: RunFacts, difference: Difference, nodeids: Iterable[str])
         return dict.fromkeys(names, reason)
     python = [one for one in difference.changes.values() if one.is_python]
     if not python:
-        return dict.fromkeys(names, _VALID)
+        unseen = _unseen_read(run, difference)
+        return {name: unseen if unseen and name in _incomplete(run) else _VALID for name in names}
     if run.executed is None:
         # without symbols any line of any Python file may have been executed
         shown = _listed([one.path for one in python])
@@ -192,6 +193,21 @@ def _whole_run(run: RunFacts, difference: Difference) -> Verdict | None:
             return Verdict(STALE, f"{one.path} was {'added' if one.now else 'removed'} beside files that tests opened")
         elif not all(not state or state.startswith("100") for state in (one.before, one.now)):
             return Verdict(NOT_ASSESSED, f"{one.path} is a link or a submodule, and changed")
+    return None
+
+
+def _incomplete(run: RunFacts) -> Mapping[str, str]:
+    return run.executed.incomplete if run.executed else {}
+
+
+def _unseen_read(run: RunFacts, difference: Difference) -> Verdict | None:
+    """Why a test of which not all was seen, such as one that starts another process, may have read what changed."""
+    if not run.opened:  # then documentation alone differs, and it was looked for who reads it
+        return None
+    for one in difference.changes.values():
+        if one.path not in difference.documents or difference.read_documents.get(one.path):
+            why = f"{one.path} changed, and what its processes opened was not recorded"
+            return Verdict(NOT_ASSESSED, why)
     return None
 
 
