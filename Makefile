@@ -20,9 +20,9 @@ help: ## this list
 demo: $(READY) ## the whole story on somebody else's package, in under three minutes
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh tools/demo
 
-# Lint at the same time: most of it is mypy, which uses one core.
+# Lint at the same time: most of it is mypy, which uses one core. Not MAKE: make -n would run a line that names it.
 test: $(READY) ## lint and all tests (SLOW=no: without the slow ones)
-	@$(if $(filter no,$(LINT)),,$(MAKE) --no-print-directory lint PYTHON=$(PYTHON) & lint=$$!;) \
+	@$(if $(filter no,$(LINT)),,$(MAKE_COMMAND) --no-print-directory lint PYTHON=$(PYTHON) & lint=$$!;) \
 	$(BIN)/python -m pytest -n auto --dist worksteal $(if $(filter no,$(SLOW)),-m "not slow" --hypothesis-profile=few); tests=$$?; \
 	$(if $(filter no,$(LINT)),,wait $$lint || { echo "make: lint failed, see above" >&2; exit 1; };) exit $$tests
 

@@ -76,6 +76,7 @@ def blocking(report: Path) -> list[dict[str, Any]]:
     return [one for one in json.loads(report.read_text("utf-8")) if one["check_name"] != "arch/unassigned"]
 
 
+@pytest.mark.slow
 def test_a_workflow_passes_clean_content_and_fails_an_import_across_layers(origin: Checkout, tmp_path: Path) -> None:
     runner = Runner(tmp_path, origin, dict(os.environ))
     clean = runner.start(WORKFLOW, pushed(origin))
@@ -110,6 +111,7 @@ def test_a_workflow_passes_clean_content_and_fails_an_import_across_layers(origi
     assert context.index("core must not import web") < context.index("## code")
 
 
+@pytest.mark.slow
 def test_the_action_fails_loosened_rules_and_failing_tests(origin: Checkout, tmp_path: Path) -> None:
     steps = yaml.load(WORKFLOW, yaml.BaseLoader)["jobs"]["kl"]["steps"][:2]
     own = {"uses": f"{ACTION}@v0.1.0", "id": "kl", "with": {"command": "pytest --kl-strict -q -p no:cacheprovider"}}
@@ -138,6 +140,7 @@ def test_the_action_fails_loosened_rules_and_failing_tests(origin: Checkout, tmp
     assert list(runner.caches) == ["kl-Linux-2-1"]
 
 
+@pytest.mark.slow
 def test_a_gitlab_job_passes_clean_content_and_fails_an_import_across_layers(origin: Checkout, tmp_path: Path) -> None:
     job = form("ci/gitlab-ci.yml")
     runner = gitlab.Runner(tmp_path, origin, dict(os.environ))
