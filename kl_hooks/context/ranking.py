@@ -16,7 +16,7 @@ from math import log, sqrt
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, TypeVar
 
 from kl_hooks.code.query.lookup import SYMBOLS
-from kl_hooks.context.signals import without_report
+from kl_hooks.context.signals import MOST_TEXT, without_report
 from kl_hooks.errors import EnvironmentProblem
 from kl_hooks.graph import links
 from kl_hooks.index.history import StoredHistory
@@ -52,10 +52,10 @@ FILE_WEIGHTS: Final[Mapping[str, float]] = {
 """Signal → its weight in a file's score; each signal is divided by its maximum over the files."""
 _FRAME: Final = 0.4
 _FRAME_DECAY: Final = 0.6
-_WITH_TESTS: Final = 0.4
+_WITH_TESTS: Final = 0.6
 """Of a pasted failure: what its innermost frame in source adds to a file, each next frame, and past commits that
-changed the file together with the failing tests; shares of the best file's score. Chosen on 45 fixes of three
-repositories (`bench.failing_tests`): one of the files to fix was first in .64 of them by words, .87 with these."""
+changed the file together with the failing tests; shares of the best file's score. Chosen on 60 fixes of four
+repositories by `bench.failing_tests`; the figures are in ADR-0028."""
 _SYMBOL_WORDS: Final = 3.6
 _SYMBOL_NAMES: Final = 1.0
 _SYMBOL_PAIRS: Final = 1.05
@@ -88,10 +88,10 @@ _SHOWN: Final = 50
 """Files of source that become candidates …"""
 _SHOWN_OTHERS: Final = 10
 """… and files of tests and examples."""
-_NEAR_FILE: Final = 6
+_NEAR_FILE: Final = 4
 _NEAR_SYMBOL: Final = 10
 """Percent of the best one's score: a file or a symbol with less is nearer to nothing than to the task. Of 240 tasks
-this cuts 27 and 47 percent of what is ranked, and with it 1.2 and 0.5 percent of what was changed."""
+this cuts 21 and 47 percent of what is ranked, and with it 1.0 and 0.5 percent of what was changed."""
 _NEAR_OTHER: Final = 25
 """The same of tests and examples, where the task is not about them."""
 _FAR: Final = "below the relevance threshold: less than {} % of the score of the best one"
@@ -109,7 +109,7 @@ _WORDS: Final[Mapping[str, str]] = {
 _ABOUT_TESTS: Final = re.compile(r"(?i)\b(?:tests?|testing|pytest|unittest|fixtures?|conftest|examples?)\b")
 _OTHER_SHARE: Final = 80
 """Percent that a test counts against source where a task is about tests."""
-_PATH: Final = re.compile(r"[\w./-]+\.py\b")
+_PATH: Final = re.compile(r"(?<![\w./-])[\w./-]{1,300}\.py\b")
 
 
 class SymbolRow(NamedTuple):
@@ -255,7 +255,7 @@ def _without_words_of_tests(query: Query, tests: Postings) -> Query:
 
 def find_code(ws: Workspace, task: Task, limit: int) -> list[Candidate]:
     """The files and symbols of the working tree for a task, as candidates; EnvironmentProblem as `rank_code`."""
-    text = without_report(task.text)
+    text = without_report(task.text[: 2 * MOST_TEXT])
     return code_candidates(rank_code(ws, text, task.signals), limit, is_about_tests(text))
 
 

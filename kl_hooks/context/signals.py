@@ -60,9 +60,9 @@ MOST_FRAMES: Final = 50
 
 # pytest's report, as `_pytest/terminal.py` prints it in any of its styles of tracebacks
 _REPORT: Final = re.compile(
-    r"^=+ (?:test session starts|FAILURES|ERRORS|short test summary info) =+$|^_{3,} [\w.]*test\w*.* _{3,}$", re.M
+    r"^=+ (?:test session starts|FAILURES|ERRORS|short test summary info) =+$|^_{3,} (?=.{0,200}test).* _{3,}$", re.M
 )
-_TITLE: Final = re.compile(r"^_{3,} (?:ERROR at \w+ of )?([\w.]+).* _{3,}$")
+_TITLE: Final = re.compile(r"^_{3,} (?:ERROR at \w+ of )?([\w.]{1,300}).* _{3,}$")
 _FRAME_LINE: Final = re.compile(r"^\S+\.py:\d+: ?(?:in )?(\w*)")
 _TEST_WORD: Final = re.compile(r"(?<![a-zA-Z])tests?(?![a-z])_?|(?<![a-zA-Z])Test(?=[A-Z_])|_tests?(?![a-z])")
 _OF_PYTEST: Final = re.compile(

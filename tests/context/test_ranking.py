@@ -15,8 +15,10 @@ from kl_hooks.code.scanner.python import scan_python
 from kl_hooks.context.gather import code_of, near_code
 from kl_hooks.context.ranking import (
     CodeRanking,
+    Failure,
     RankedFile,
     RankedSymbol,
+    _without_words_of_tests,
     code_candidates,
     is_about_tests,
     merge,
@@ -202,7 +204,7 @@ def test_candidates_are_files_then_symbols_best_first() -> None:
 
 
 def test_what_is_far_below_the_best_is_marked_and_reported() -> None:
-    files = [RankedFile(f"{n}.py", score, {}, n < 3) for n, score in enumerate((1000, 60, 59, 500, 125, 124))]
+    files = [RankedFile(f"{n}.py", score, {}, n < 3) for n, score in enumerate((1000, 40, 39, 500, 125, 124))]
     symbols = [RankedSymbol(f"function:{n}.f{score}", f"{n}.py", 1, "f", "function", score, {}, n < 3)
                for n, score in ((0, 900), (0, 90), (0, 89), (2, 900), (3, 40), (3, 9))]  # fmt: skip
     made = code_candidates(CodeRanking(tuple(files), tuple(symbols)), 600)
@@ -213,7 +215,7 @@ def test_what_is_far_below_the_best_is_marked_and_reported() -> None:
     assert [one.id for one in about if one.beyond][:2] == ["file:2.py", "function:0.f89"]
     code, omissions = near_code(code_of({"code": made}))
     assert len(code.files) == 4 and len(code.symbols) == 3 and len(omissions) == 5
-    assert omissions[0].reason == "below the relevance threshold: less than 6 % of the score of the best one"
+    assert omissions[0].reason == "below the relevance threshold: less than 4 % of the score of the best one"
 
 
 def commit_all(repo: Checkout) -> None:
@@ -277,3 +279,30 @@ def test_a_real_library(tmp_path: Path, home: Path) -> None:
         assert done.returncode == 0, done.stderr
         code = done.stdout.partition("## code\n")[2]
         assert code.startswith(f"- {path}\n"), code[:200]
+
+
+def test_a_pasted_failure_leads_to_its_frames_and_to_what_changed_with_its_test() -> None:
+    files = {
+        "web.py": "def answer(request): return run(request)\n", "core.py": "def run(request): return request\n",
+        "tools.py": "def other(): pass\n", "far.py": "def request(): pass\n",
+    }  # fmt: skip
+    changes = [("tests/test_web.py", "tools.py"), ("tests/test_web.py", "tools.py"), ("far.py", "web.py")]
+    past = [
+        PastCommit(f"{n}", 1_000_000 - n, {}, tuple(Change(path) for path in some)) for n, some in enumerate(changes)
+    ]
+    reader = MemoryCode({path: read_source(text.encode(), path) for path, text in files.items()}, MemoryHistory(past))
+    plain = [one.path for one in rank(reader, "a request to answer").files]
+    assert "tools.py" not in plain[:2]
+    failure = Failure(frozenset({"tests/test_web.py"}), ("core.py", "web.py"))
+    found = rank(reader, "a request to answer", failure=failure)
+    parts = {one.path: one.parts for one in found.files}
+    assert parts["tools.py"]["failing tests"] > 0 and "failing tests" not in parts["far.py"]
+    assert parts["core.py"]["traceback"] > parts["web.py"]["traceback"] > 0
+    assert [one.path for one in found.files][-1] == "far.py"
+
+
+def test_words_of_many_tests_count_less_in_a_pasted_failure() -> None:
+    tests = "".join(f"def test_{n}(runner):\n    runner.invoke(price{'' if n else '_list'})\n\n\n" for n in range(20))
+    reader = code({"tests/test_many.py": tests})
+    weights = _without_words_of_tests(read_query("runner list basket"), reader.postings).weights
+    assert weights["runner"] < weights["list"] / 2 < weights["list"] < weights["basket"] == 2.0

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kl_hooks.context.signals import _STOP_WORDS, MOST_TEXT, looks_like_code, read_signals
+from kl_hooks.context.signals import _STOP_WORDS, MOST_TEXT, looks_like_code, read_signals, without_report
 from kl_hooks.model.package import Signals
 from tests.context.making import NASTY, steady, text
 
@@ -119,3 +121,46 @@ def test_a_lone_name_is_read_as_itself(anything: str) -> None:
 def test_a_huge_task_is_read_to_its_limit_only(piece: str) -> None:
     huge = piece * (200_000 // len(piece))
     assert read_signals(huge + " marker_name") == read_signals(huge[:MOST_TEXT])
+
+
+REPORT = """\
+============================= test session starts ==============================
+platform linux -- Python 3.13.0, pytest-9.2.0, pluggy-1.7.0
+rootdir: /home/ada/shop
+collected 1 item
+
+tests/test_basket.py F                                                   [100%]
+
+=================================== FAILURES ===================================
+____________________________ TestSums.test_line_total[two] _____________________
+
+self = <tests.test_basket.TestSums object at 0x7f>
+
+    def test_line_total(self):
+        # a plain comment
+>       assert line_total(2) == 3
+E       assert 2 == 3
+E        +  where 2 = <shop.lines.Line object at 0x7f>
+E       Use -v to get more diff
+
+tests/test_basket.py:7: AssertionError
+=========================== short test summary info ============================
+FAILED tests/test_basket.py::TestSums::test_line_total[two] - assert 2 == 3
+============================== 1 failed in 0.56s ===============================
+"""
+
+
+def test_of_a_report_only_what_is_about_the_failure_is_read() -> None:
+    lines = without_report(REPORT).splitlines()
+    assert lines[0].split() == ["Sums.line_total", "AssertionError", "basket"] or "line_total" in lines[0]
+    assert "assert line_total(2) == 3" in lines[1] and "shop.lines.Line" in "".join(lines[1:4])
+    text = "\n".join(lines)
+    assert not re.search("session|platform|rootdir|collected|Use -v|FAILED|failed in", text)
+    assert without_report(f"Totals are wrong\n\n{REPORT}").startswith("Totals are wrong\n")
+    assert "platform" not in read_signals(REPORT).keywords
+    assert read_signals(REPORT).tests == ("tests/test_basket.py::TestSums::test_line_total[two]",)
+
+
+@given(st.text() | st.lists(st.sampled_from(REPORT.splitlines()), max_size=12).map("\n".join))
+def test_any_text_is_a_report_or_none(text: str) -> None:
+    assert isinstance(without_report(text), str)
