@@ -52,6 +52,7 @@ def build(ws: Workspace, request: Request, given: Collection[str] = (), actor: s
     policy or a pin that names nothing, EnvironmentProblem where kl has not been set up.
     """
     from kl_hooks.context.ranking import ROWS, find_code
+    from kl_hooks.context.recall import add_utility
     from kl_hooks.context.related import add_related
     from kl_hooks.git.repository import head
     from kl_hooks.store.redaction import redact
@@ -76,6 +77,7 @@ def build(ws: Workspace, request: Request, given: Collection[str] = (), actor: s
         Query(name, len(found.lists.get(name, ())), how, found.times.get(name, 0))
         for name, how in found.coverage.items()
     ]
+    found = replace(found, lists=add_utility(ws, found.lists))
     found = add_related(ws, request, task, found, redact, policy)
     commit, _, tree = head(ws.repo) if ws.repo else (None, None, "")
     made = assemble(task, found, request, tree, given, policy)

@@ -22,6 +22,8 @@ _RANK_OFFSET: Final = 60
 """The n-th of a list gets 1 / (60 + n): the constant of Cormack, Clarke and Büttcher, SIGIR 2009."""
 TIER_BONUS: Final = {Tier.VERIFIED: 30, Tier.INFERRED: 20, Tier.ASSUMED: 10, Tier.GUESSED: 0}
 """Percent on top of an item's score for how well it is proven: the strongest term within one list."""
+_HELPED, _MOST_HELPED = 2, 10
+"""Percent for each task in which a record helped: less than one step of a tier, for what is given often helps often."""
 _AUTHORITY: Final = {"human": 0, "auto": 1, "agent": 2}
 _KIND_ORDER: Final = (
     "failing test", "decision", "objective", "failure", "violation", "guide", "memory", "finding", "fact", "claim",
@@ -74,8 +76,8 @@ def fuse(
 ) -> list[Ranked]:
     """Return one list, best first, each ID once, without code. `weights`: percent per retriever, 100 where it has none.
 
-    An item's score is the sum of weight / (60 + rank) over the lists that hold it, plus a bonus for its tier. Neither
-    the order of `lists` nor that of equal items matters. KeyError for a profile not in `PROFILES`.
+    An item's score is the sum of weight / (60 + rank) over its lists, plus bonuses: for its tier, and where it helped.
+    Neither the order of `lists` nor that of equal items matters. KeyError for a profile not in `PROFILES`.
     """
     chosen = PROFILES[profile]
     worth = {name: (weights or {}).get(name, 100) for name in sorted(lists)}
@@ -124,6 +126,8 @@ def _score(places: Mapping[str, tuple[int, int, Candidate]], profile: Profile) -
     bonus = sum(parts.values()) * (profile.tier_bonus.get(candidate.tier, 0) if candidate.tier else 0) // 100
     if bonus:
         parts["tier"] = bonus
+    if helped := min(candidate.helped * _HELPED, _MOST_HELPED) if profile.tier_bonus else 0:
+        parts["utility"] = sum(parts.values()) * helped // 100
     best = min(rank for rank, _, _ in places.values())
     return Ranked(candidate, sum(parts.values()), dict(sorted(parts.items())), best)
 

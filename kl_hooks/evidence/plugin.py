@@ -129,9 +129,22 @@ CREATE TABLE executed_run (
 EXECUTED: Final = Schema(owner="executed", database="kl", steps=(_EXECUTED,))
 
 
+_RECALL: Final = """
+CREATE TABLE package_recall (
+    -- A context package and a commit that names it, compared once (context/recall.py).
+    sha TEXT NOT NULL,
+    package TEXT NOT NULL,            -- cp-…
+    body TEXT NOT NULL,               -- JSON: touched files, the missing ones, symbols, retrievers
+    PRIMARY KEY (sha, package)
+);
+"""
+# here, not in `context`: every command that opens the database would run one file more
+_RECALL_SCHEMA: Final = Schema(owner="recall", database="kl", steps=(_RECALL,))
+
+
 @hookimpl
 def kl_schema() -> Sequence[Schema]:
-    return [SCHEMA, EXECUTED]
+    return [SCHEMA, EXECUTED, _RECALL_SCHEMA]
 
 
 @hookimpl

@@ -121,6 +121,8 @@ class Candidate:
     """Of a record whose kind has a field of that name: its value."""
     redacted_by: str = ""
     """The rule of the policy by which only its ID, kind and place are shown; empty: none."""
+    helped: int = 0
+    """Of a record: in how many tasks it helped, without those in which it did not."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -68,6 +68,9 @@ def test_a_commit_is_compared_with_the_package_that_it_names(repo: Checkout) -> 
     assert "1 package contained 100 % (1 of 1) of the files and 100 % (1 of 1) of the symbols" in text
     memory = json.loads(repo.kl("memory", "list", "--format", "json").stdout)["records"][0]["id"]
     assert "given 1, helped 1" in repo.kl("memory", "show", memory).stdout
+    explained = repo.kl("context", TASK, "--explain").stdout
+    assert "  utility 0.000" in explained and "helped in 1 task\n" in explained
+    assert "  utility 0" not in repo.kl("context", TASK, "--explain", "--profile", "rrf").stdout
 
 
 def test_what_is_missing_is_named_and_what_is_not_known_is_counted(repo: Checkout) -> None:
