@@ -80,8 +80,7 @@ def update_recall(ws: Workspace) -> int:
     if not unread:
         return 0
     wanted = {package for _, _, packages in unread for package in packages}
-    logged = {e["package_id"]: e for e in events_newest_first(ws.state) if e.get("event") == ITEMS}
-    contained = {one: logged[one].get("items", ()) for one in wanted if one in logged}
+    contained = _logged_items(ws, wanted)
     now = iso(ws.clock.now())
     made: list[Comparison] = []
     events: list[Event] = []
@@ -106,6 +105,17 @@ def update_recall(ws: Workspace) -> int:
         )
         insert_events(db, [e for e in events if (e.body["commit"], e.body["package"]) in new], now)
     return len(new)
+
+
+def _logged_items(ws: Workspace, wanted: Collection[str]) -> dict[str, Sequence[Sequence[Any]]]:
+    """Return package → what it contained, of those that the package log still has."""
+    found: dict[str, Sequence[Sequence[Any]]] = {}
+    for event in events_newest_first(ws.state):
+        if len(found) == len(wanted):
+            break  # the log may be 16 MB long
+        if event.get("event") == ITEMS and event.get("package_id") in wanted:
+            found.setdefault(event["package_id"], event.get("items", ()))
+    return found
 
 
 def add_utility(ws: Workspace, lists: Mapping[str, tuple[Candidate, ...]]) -> dict[str, tuple[Candidate, ...]]:
@@ -233,16 +243,18 @@ def packages_since_commit(ws: Workspace) -> list[str]:
 
     At most five, the newest; without those without an item.
     """
-    from kl_hooks.git.repository import head
+    from kl_hooks.git.repository import git_in
 
-    commit = head(ws.repo)[0] if ws.repo else None
-    if not commit:  # nothing existed before the first one, so it can't be compared
+    # fails before the first commit: nothing existed before it, so it can't be compared
+    out = git_in(ws.repo, "log", "-1", "--format=%H %ct", ok=(0, 128)).split() if ws.repo else []
+    if len(out) != 2:
         return []
+    commit, committed = out[0].decode("ascii"), iso(int(out[1]) * 1_000_000)
     found: dict[str, None] = {}
     for event in events_newest_first(ws.state):
         made = event.get("event") == "context_assembly" and event.get("knowledge_included")
         if made and event.get("commit") == commit and event.get("worktree") == ws.state.graph.stem:
             found[str(event["package_id"])] = None
-        if len(found) == _MOST_TRAILERS:
+        if len(found) == _MOST_TRAILERS or event.get("created_at", committed) < committed:
             break
     return list(reversed(found))
