@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from kl_hooks.config.settings import POLICY_FILE
 from kl_hooks.context.access import find_policy
 from kl_hooks.context.fuse import fuse, sift
-from kl_hooks.context.gather import Gathered, all_retrievers, code_of, gather, near_code
+from kl_hooks.context.gather import Gathered, add_utility, all_retrievers, code_of, gather, near_code
 from kl_hooks.context.page import (
     NOTHING,
     QUARTERS,
@@ -52,7 +52,6 @@ def build(ws: Workspace, request: Request, given: Collection[str] = (), actor: s
     policy or a pin that names nothing, EnvironmentProblem where kl has not been set up.
     """
     from kl_hooks.context.ranking import ROWS, find_code
-    from kl_hooks.context.recall import add_utility
     from kl_hooks.context.related import add_related
     from kl_hooks.git.repository import head
     from kl_hooks.store.redaction import redact

@@ -13,13 +13,16 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.context.fuse import Ranked
 from kl_hooks.context.page import Code
+from kl_hooks.errors import KlError
 from kl_hooks.evidence.provenance import agent
 from kl_hooks.hookspecs import Retriever
 from kl_hooks.model.package import CODE, Candidate, Omission, Task
-from kl_hooks.model.text import one_line
+from kl_hooks.model.text import counted, one_line
 
 if TYPE_CHECKING:
     import pluggy
+
+    from kl_hooks.workspace import Workspace
 
 MOST_ROWS: Final = 1_000
 """Most candidates of one retriever, whatever it asks for."""
@@ -121,6 +124,28 @@ def _checked(row: Any, clean: Callable[[str], str], reader: str = "") -> Candida
 
 def _failure(problem: Exception) -> str:
     return f"failed: {one_line(str(problem), 160) or type(problem).__name__}"
+
+
+def add_utility(ws: Workspace, lists: Mapping[str, tuple[Candidate, ...]]) -> dict[str, tuple[Candidate, ...]]:
+    """Return the lists with how often each record helped. A store that can't be read changes nothing."""
+    ids = sorted({one.id for rows in lists.values() for one in rows if one.kind in ws.kinds})
+    from kl_hooks.records.events import events_by_record
+
+    try:
+        found = events_by_record(ws, ids, ("outcome",)) if ids else {}
+    except (KlError, OSError):  # the retrievers of records have reported it
+        found = {}
+    results = {one: [event.body.get("result") for event in events] for one, events in found.items()}
+    helped = {one: some.count("positive") - some.count("negative") for one, some in results.items()}
+    return {
+        name: tuple(_with_utility(one, helped.get(one.id, 0)) for one in rows) for name, rows in lists.items()
+    }  # fmt: skip
+
+
+def _with_utility(one: Candidate, helped: int) -> Candidate:
+    if helped <= 0:
+        return one
+    return replace(one, helped=helped, reasons=(*one.reasons, f"helped in {counted(helped, 'task')}"))
 
 
 def code_of(lists: Mapping[str, Sequence[Candidate]]) -> Code:

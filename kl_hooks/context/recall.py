@@ -9,18 +9,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kl_hooks.clock import iso
 from kl_hooks.context.package_log import ITEMS, events_newest_first
-from kl_hooks.errors import KlError, UsageProblem
-from kl_hooks.model.text import counted
-from kl_hooks.records.events import Event, events_by_record, insert_events
+from kl_hooks.errors import UsageProblem
+from kl_hooks.records.events import Event, insert_events
 
 if TYPE_CHECKING:
     from kl_hooks.git.repository import Repository
-    from kl_hooks.model.package import Candidate
     from kl_hooks.store.database import Database
     from kl_hooks.workspace import Workspace
 
@@ -116,26 +114,6 @@ def _logged_items(ws: Workspace, wanted: Collection[str]) -> dict[str, Sequence[
         if event.get("event") == ITEMS and event.get("package_id") in wanted:
             found.setdefault(event["package_id"], event.get("items", ()))
     return found
-
-
-def add_utility(ws: Workspace, lists: Mapping[str, tuple[Candidate, ...]]) -> dict[str, tuple[Candidate, ...]]:
-    """Return the lists with how often each record helped. A store that can't be read changes nothing."""
-    ids = sorted({one.id for rows in lists.values() for one in rows if one.kind in ws.kinds})
-    try:
-        found = events_by_record(ws, ids, ("outcome",)) if ids else {}
-    except (KlError, OSError):  # the retrievers of records have reported it
-        found = {}
-    results = {one: [event.body.get("result") for event in events] for one, events in found.items()}
-    helped = {one: some.count("positive") - some.count("negative") for one, some in results.items()}
-    return {
-        name: tuple(_with_utility(one, helped.get(one.id, 0)) for one in rows) for name, rows in lists.items()
-    }  # fmt: skip
-
-
-def _with_utility(one: Candidate, helped: int) -> Candidate:
-    if helped <= 0:
-        return one
-    return replace(one, helped=helped, reasons=(*one.reasons, f"helped in {counted(helped, 'task')}"))
 
 
 def _unread(db: Database) -> Iterator[tuple[str, tuple[str, ...], tuple[str, ...]]]:
