@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from kl_hooks.code.query.lookup import nested_symbols, symbols_by_id
 from kl_hooks.evidence.claims import current_claims
 from kl_hooks.evidence.executed import Executed, executed_of_run, runs_with_symbols, tests_of_symbols
 from kl_hooks.evidence.ledger import Entry, entries_of_tree, entry_of_run, here_first, recent
@@ -81,13 +82,12 @@ def tests_executing(ws: Workspace, graph: Database, ids: Sequence[str]) -> dict[
 
 
 def _members(graph: Database, identifier: str) -> list[str]:
-    kind, name = split_id(identifier)
-    if kind not in ("type", "interface"):
+    if split_id(identifier)[0] not in ("type", "interface"):
         return [identifier]
     # the body of a class runs when its module is imported, whichever test comes first
-    rows = graph.rows("SELECT id FROM symbols WHERE id >= ? AND id < ?", (f"method:{name}.", f"method:{name}/"))
-    rows += graph.rows("SELECT id FROM symbols WHERE id >= ? AND id < ?", (f"property:{name}.", f"property:{name}/"))
-    return [str(one) for (one,) in rows]
+    known = symbols_by_id(graph, [identifier]).get(identifier)
+    inside = nested_symbols(graph, known) if known else []
+    return [one.id for one in inside if split_id(one.id)[0] in ("method", "property")]
 
 
 class ExecutedBy(NamedTuple):
