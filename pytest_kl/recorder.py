@@ -125,18 +125,6 @@ def _text(problem: BaseException) -> str:
     return short(f"{type(problem).__name__}: {problem}")
 
 
-def _edits(recording: Recording) -> list[str]:
-    """What was edited since the last green run in the store, in a line; runs that wait in the spool are not read."""
-    from kl_hooks.proof.difference import edits_since_green
-
-    try:
-        with recording.workspace.store.reading() as db:
-            found = edits_since_green(recording.workspace, db, recording.place)
-    except Exception:  # a line less, and no word about it: the run is recorded all the same
-        return []
-    return [f"kl: {found}"] if found else []
-
-
 class Recorder:
     """Registered for one run, with everything that belongs to it: nothing of ours is global."""
 
@@ -222,12 +210,11 @@ class Recorder:
     def _silent(self) -> bool:
         return self._config.get_verbosity() <= -2
 
-    def pytest_report_header(self) -> list[str]:
-        """The line at the start, and what was edited since the last green run."""
+    def pytest_report_header(self) -> str | None:
+        """The one line at the start."""
         if self._recording is None or self._silent:
-            return []
-        line = outcome.header_line(self._recording.place, self._recording.previous, self._recording.elsewhere)
-        return [line, *_edits(self._recording)]
+            return None
+        return outcome.header_line(self._recording.place, self._recording.previous, self._recording.elsewhere)
 
     # what is to be run
 

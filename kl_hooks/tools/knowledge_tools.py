@@ -78,6 +78,10 @@ def tools(kinds: Sequence[str] = ()) -> Iterator[Tool]:
         "claim_read", "One claim, with every reason for its tier.", {"id": line("Its id, or the beginning of it.")},
         _read_claim, ("id",),
     )  # fmt: skip
+    yield from _proof_tools()
+
+
+def _proof_tools() -> Iterator[Tool]:
     yield Tool("verify", "Is there complete, passing test evidence for exactly this tree?", {}, _verify)
     yield Tool(
         "impacted", "Which tests to run now, and why each: all others have a valid result for the files as they are.",
