@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from kl_hooks.clock import Clock, SystemClock
+from kl_hooks.clock import Clock, FixedClock, SystemClock
 from kl_hooks.config.settings import Settings, load_settings
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
 from kl_hooks.git.repository import GitSettings, Repository, find_repository, is_tracked, read_git_settings
@@ -195,6 +196,31 @@ def open_workspace(
         root, repo, asked, read, state, store, clock or SystemClock(), environ, plugins,
         failing_sources or FailingSources(),
     )  # fmt: skip
+
+
+@contextmanager
+def workspace_at(ws: Workspace, commit: str) -> Iterator[Workspace]:
+    """A workspace of a commit (id): its files, records and history, and nothing newer; removed when the block is left.
+
+    Its time is that of the commit, unless the time of `ws` is fixed. What rests in the state directory is not there:
+    receipts and rows are not part of a commit. EnvironmentProblem where it can't be made.
+    """
+    from tempfile import TemporaryDirectory
+
+    from kl_hooks.git.repository import check_out_at, commit_time
+
+    assert ws.repo is not None
+    with TemporaryDirectory(prefix="kl-at-") as place:
+        folder = Path(place).resolve()
+        try:
+            check_out_at(ws.repo, commit, folder / "tree")
+        except OSError as problem:
+            raise EnvironmentProblem(f"no copy of the revision can be made: {problem}.", place=place) from problem
+        environ = {name: value for name, value in ws.environ.items() if name != "KL_STATE"}
+        environ |= {"XDG_CACHE_HOME": str(folder / "cache"), "XDG_STATE_HOME": str(folder / "state")}
+        time = FixedClock(commit_time(ws.repo, commit) * 1_000_000)
+        clock = ws.clock if isinstance(ws.clock, FixedClock) else time
+        yield open_workspace(folder / "tree", clock=clock, environ=environ)
 
 
 def _add_redaction(plugins: pluggy.PluginManager) -> None:

@@ -88,7 +88,7 @@ def find_violations(ws: Workspace, task: Task, limit: int) -> list[Candidate]:
             return []
     signals = task.signals
     with open_graph(ws) as graph:
-        mine = _files_of(graph, signals)
+        mine = dict(zip(task.paths, task.paths, strict=True)) | _files_of(graph, signals)
         every = hits_of_owner(graph.db, OWNER)
         near = {hit: name for hit in every for path, name in mine.items() if path_matches(hit.path, path)}
         words = [*signals.symbols, *signals.keywords]

@@ -22,12 +22,12 @@ from kl_hooks.context.deliver import (
     explain_items,
     explain_one,
     find_package,
+    make_request,
     trace_id,
 )
-from kl_hooks.context.fuse import PROFILES
 from kl_hooks.context.page import STYLES
 from kl_hooks.errors import UsageProblem
-from kl_hooks.model.package import WEIGHTS, Candidate, Request
+from kl_hooks.model.package import MOST_ROUNDS, PHASES, PROFILE_NAMES, TYPE_ALIASES, TYPES, WEIGHTS, Candidate
 from kl_hooks.workspace import Workspace
 
 _TASK = "TASK"
@@ -126,11 +126,39 @@ def context() -> None:
 )
 @click.option(
     "--profile",
-    type=click.Choice(list(PROFILES)),
-    default=next(iter(PROFILES)),
-    show_default=True,
-    help="How records are ranked.",
+    type=click.Choice(PROFILE_NAMES),
+    help="How records are ranked; quota divides the budget by what kind of work it is.  [default: blended; quota "
+    "where an option below describes the work]",
 )
+@click.option("--query", "queries", multiple=True, metavar="TEXT", help="Search for this too, by itself. Repeatable.")
+@click.option(
+    "--iterate",
+    "rounds",
+    type=click.IntRange(1, MOST_ROUNDS),
+    default=1,
+    show_default=True,
+    help="Rounds of search, each with words of the best items before.",
+)
+@click.option(
+    "--changed", metavar="A...B", default="", help="Start from what these commits change, as in kl arch check."
+)
+@click.option(
+    "--at", metavar="REV", default="", help="What was known at this revision: its files, records and history."
+)
+@click.option(
+    "--type",
+    "type_",
+    type=click.Choice([*TYPES, *TYPE_ALIASES]),
+    metavar="TYPE",
+    help=f"Of the work: {', '.join(TYPES)}.  [default: by the task's first word]",
+)
+@click.option("--phase", type=click.Choice(PHASES), help="Of the work.")
+@click.option("--complexity", type=click.IntRange(1, 10), help="Of the work: a larger budget.  [default: 5]")
+@click.option("--attempt", type=click.IntRange(0, 100), help="Tries before this one: more known failures.")
+@click.option("--actor", metavar="ROLE", default="", help="player, coach or a role here: its rules, gates, modes.")
+@click.option("--turn", type=click.IntRange(1, 1000), help="Of a loop of work and review: what the last turns left.")
+@click.option("--have", multiple=True, metavar="PACKAGE", help="Omit what is in this package already. Repeatable.")
+@click.option("--threshold", metavar="LEVEL", default="", help="Relevance threshold: strict, relaxed, or 0 to 1.")
 @click.option("--max-sources", type=click.IntRange(1, 1000), help="Most files and records.")
 @click.option(
     "--pin", "pins", multiple=True, metavar="ID", help="A record, symbol or file that belongs to it. Repeatable."
@@ -141,18 +169,18 @@ def context() -> None:
 @click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Write to this file instead.")
 @click.option("--now", metavar="ISO", help="Answer as of this time, such as 2027-01-31T12:00:00Z.")
 def task(
-    words: tuple[str, ...], budget: str | None, weight: str, profile: str, max_sources: int | None,
-    pins: tuple[str, ...], scope: tuple[str, ...], shape: str, explained: bool, output: Path | None, now: str | None,
-) -> None:  # fmt: skip
+    words: tuple[str, ...], shape: str, explained: bool, output: Path | None, now: str | None, **asked: Any
+) -> None:
     """A package for a task in plain words."""
     ws = _at(workspace(), now)
     if words == ("-",):  # a long pytest report is no argument of a command: the kernel limits those (execve(2))
         words = (sys.stdin.buffer.read(_LONGEST_TASK).decode("utf-8", "replace"),)
     style = shape if shape in STYLES else "text"
-    request = Request(
-        " ".join(words), budget or str(ws.settings.budget), style, trace_id(ws.environ), weight, profile,
-        max_sources or 0, pins, scope,
-    )  # fmt: skip
+    asked["type"] = asked.pop("type_")
+    for one in asked["have"]:
+        if not _is_package(one):
+            raise UsageProblem(f"{one!r} is not a package.", place="--have", hint="Try: cp-3f9a1c20b7de")
+    request = make_request(" ".join(words), style, trace_id(ws.environ), asked)
     with progress("Reading code, records and history"):
         made = deliver(ws, request)
     _print_warnings(made)
@@ -276,7 +304,7 @@ def _at(ws: Workspace, now: str | None) -> Workspace:
 
 
 def _is_package(word: str) -> bool:
-    return re.fullmatch(r"cp-[0-9a-f]{4,12}", word) is not None
+    return re.fullmatch(r"cp-[0-9a-f]{1,12}", word) is not None
 
 
 def _require(fine: bool, command: str, needs: str, words: tuple[str, ...]) -> None:

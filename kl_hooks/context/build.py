@@ -6,15 +6,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping
-from dataclasses import replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Final
 
 from kl_hooks.config.settings import POLICY_FILE
 from kl_hooks.context.access import find_policy
-from kl_hooks.context.fuse import fuse, sift
-from kl_hooks.context.gather import Gathered, add_utility, all_retrievers, code_of, gather, near_code
+from kl_hooks.context.fuse import Ranked, fuse, relevance, sift
+from kl_hooks.context.gather import Gathered, add_utility, all_retrievers, code_of, combine, gather, near_code
 from kl_hooks.context.page import (
+    HALVES,
     NOTHING,
     QUARTERS,
     STYLES,
@@ -22,7 +23,9 @@ from kl_hooks.context.page import (
     Chosen,
     Code,
     Fitted,
+    Shares,
     Style,
+    estimator_of,
     fit,
     grouped,
     read_budget,
@@ -31,15 +34,39 @@ from kl_hooks.context.page import (
 from kl_hooks.context.signals import read_signals
 from kl_hooks.errors import UsageProblem
 from kl_hooks.hookspecs import Retriever
+from kl_hooks.index.index import split_all, stem
 from kl_hooks.model.canonical import digest
 from kl_hooks.model.claim import Tier
-from kl_hooks.model.package import Item, Omission, Package, Query, Request, Signals, Task
+from kl_hooks.model.package import (
+    CODE,
+    QUOTA,
+    WORK,
+    Budget,
+    Item,
+    Omission,
+    Package,
+    Query,
+    Request,
+    Search,
+    Signals,
+    Task,
+)
+from kl_hooks.model.symbol import split_id
 from kl_hooks.model.text import counted
 
 if TYPE_CHECKING:
     from kl_hooks.context.policy import Policy
+    from kl_hooks.context.quota import Quota
+    from kl_hooks.context.related import Changes
     from kl_hooks.workspace import Workspace
 
+ROUND_PERCENT: Final = 50
+"""What a further round counts, of the first one."""
+_BEST: Final = 5
+"""Records, and symbols, whose words the next round asks for …"""
+_NEW_WORDS: Final = 8
+"""… so many of them, and so many that nothing found has."""
+NOTHING_NEW: Final = "Nothing new: what fits this task was given before."
 NO_WORDS: Final = "The task holds no word to search by: name a symbol, a file or an error."
 
 
@@ -49,46 +76,147 @@ def build(ws: Workspace, request: Request, given: Collection[str] = (), actor: s
     The same request and knowledge give the same package, its ID included. Retrievers that fail are named in
     `coverage`. `given`: IDs of what the reader has already; they are not considered. `actor`: whom the policy is
     evaluated for (empty: whoever runs this). Raises UsageProblem for a task without text, a wrong budget, a wrong
-    policy or a pin that names nothing, EnvironmentProblem where kl has not been set up.
+    policy, or a pin, range, revision or role that names nothing, EnvironmentProblem where kl has not been set up.
     """
-    from kl_hooks.context.ranking import ROWS, find_code
-    from kl_hooks.context.related import add_related
+    from kl_hooks.workspace import require_setup, workspace_at
+
+    _check(request)
+    require_setup(ws)
+    policy = find_policy(ws, actor)  # today's, also for an older revision: what it denies now is denied there too
+    if not request.at:
+        return _build(ws, request, given, policy)
+    from kl_hooks.arch.content import require_repository
+    from kl_hooks.git.repository import resolve_commit
+
+    with workspace_at(ws, resolve_commit(require_repository(ws), request.at)) as past:
+        return _build(past, request, given, policy)
+
+
+def _check(request: Request) -> None:
+    """Raise UsageProblem for a request that can't be answered."""
+    if request.budget:
+        read_budget(request.budget)
+    if request.profile != QUOTA and any(getattr(request, name) for name in WORK):
+        name = next(name for name in WORK if getattr(request, name))
+        raise UsageProblem(f"has no effect with the profile {request.profile}.", place=f"--{name}",
+                           hint=f"Use --profile {QUOTA}, or omit --profile.")  # fmt: skip
+    if not request.changed and not "".join((request.task, *request.queries)).strip():
+        raise UsageProblem("the task is empty.", place="kl context", hint='Describe the work: kl context "…"')
+
+
+def _build(ws: Workspace, request: Request, given: Collection[str], policy: Policy | None) -> Package:
     from kl_hooks.git.repository import head
     from kl_hooks.store.redaction import redact
-    from kl_hooks.workspace import require_setup
 
-    read_budget(request.budget)
-    if not request.task.strip():
-        raise UsageProblem("the task is empty.", place="kl context", hint='Describe the work: kl context "…"')
-    require_setup(ws)
-    policy = find_policy(ws, actor)
-    task = Task(request.task, read_signals(request.task))
+    changes = quota = None
+    if request.changed:
+        from kl_hooks.context.related import find_changes
+
+        changes = find_changes(ws, request.changed)
+    texts = [one for one in (request.task, *request.queries) if one.strip()]
+    if not texts and changes:
+        texts = [changes.text]
+    task = _task(texts, changes)
+    extra = []
+    if request.profile == QUOTA:
+        from kl_hooks.context.quota import actor_items, plan_quota
+
+        quota = plan_quota(ws, request, task.text)
+        extra = actor_items(ws, quota.traits)
+    found, searches = _search(ws, request, texts, changes)
+    queries = [
+        Query(name, sum(len(rows) for one, rows in found.lists.items() if one.partition(", ")[0] == name), how,
+              found.times.get(name, 0))
+        for name, how in found.coverage.items()
+    ]  # fmt: skip
+    if extra:
+        found = replace(found, lists={**found.lists, "actor": tuple(extra)})
+    from kl_hooks.context.related import add_related
+
+    found = replace(found, lists=add_utility(ws, found.lists))
+    found = add_related(ws, request, task, found, redact, policy, changes)
+    commit, _, tree = head(ws.repo) if ws.repo else (None, None, "")
+    if not request.budget:
+        request = replace(request, budget=f"{quota.tokens}tok" if quota else str(ws.settings.budget))
+    made = assemble(task, found, request, tree, given, policy, quota)
+    return replace(made, searches=tuple(searches), queries=tuple(queries), commit=commit or "")
+
+
+def _task(texts: Sequence[str], changes: Changes | None = None) -> Task:
+    """Return the task of these texts: its signals are those of all."""
+    signals = [read_signals(one) for one in texts]
+    parts = {one.name: tuple(dict.fromkeys(x for some in signals for x in getattr(some, one.name)))
+             for one in fields(Signals)}  # fmt: skip
+    names, paths = (changes.names, changes.paths) if changes else ((), ())
+    return Task("\n".join(texts), Signals(**parts), tuple(one.rpartition(":")[2] for one in names), paths)
+
+
+def _search(
+    ws: Workspace, request: Request, texts: Sequence[str], changes: Changes | None
+) -> tuple[Gathered, list[Search]]:  # fmt: skip
+    """Return what is found for these texts, each searched by itself, and what each search added.
+
+    A further round asks for the words of the task that nothing found has, with words of the best items of before.
+    """
+    from kl_hooks.context.ranking import ROWS, find_code
+    from kl_hooks.store.redaction import redact
+
     retrievers, failed = all_retrievers(ws.plugins)
     # no hook: code is ranked in this package, and a hook's own module would be one more that every package runs
     retrievers = sorted([*retrievers, Retriever("code", 100, find_code, ROWS)], key=lambda one: one.name)
-    if request.weight == "none":
-        retrievers, failed = [], {}
-    elif task.signals == Signals():  # no words to search by: only what applies to every task
-        retrievers, failed = [one for one in retrievers if one.name == "standing"], {}
-    found = gather(retrievers, ws, task, redact)
-    found = replace(found, coverage=dict(sorted({**found.coverage, **failed}.items())))
-    queries = [
-        Query(name, len(found.lists.get(name, ())), how, found.times.get(name, 0))
-        for name, how in found.coverage.items()
-    ]
-    found = replace(found, lists=add_utility(ws, found.lists))
-    found = add_related(ws, request, task, found, redact, policy)
-    commit, _, tree = head(ws.repo) if ws.repo else (None, None, "")
-    made = assemble(task, found, request, tree, given, policy)
-    return replace(made, queries=tuple(queries), commit=commit or "")
+    asked = [("query 1", 100, one) for one in texts[:1]]
+    asked += [(f"query {number}", 100, one) for number, one in enumerate(texts[1:], 2)]
+    answers: list[tuple[str, int, Gathered]] = []
+    searches: list[Search] = []
+    seen: set[tuple[str, str]] = set()
+    while asked:
+        name, percent, text = asked.pop(0)
+        task = _task([text], changes)
+        some, broken = retrievers, failed
+        if request.weight == "none":
+            some, broken = [], {}
+        elif task.signals == Signals():  # no words to search by: only what applies to every task
+            some, broken = [one for one in retrievers if one.name == "standing"], {}
+        found = gather(some, ws, task, redact)
+        answers.append((name, percent, replace(found, coverage={**found.coverage, **broken})))
+        here = {(row.id, row.path) for rows in found.lists.values() for row in rows}
+        searches.append(Search(name, text, len(here - seen)))
+        seen |= here
+        rounds = 1 + len(answers) - max(len(texts), 1)
+        if not asked and rounds < request.rounds and searches[-1].found:
+            words = next_words(texts, combine(answers), [one.text for one in searches])
+            asked = [(f"round {rounds + 1}", ROUND_PERCENT, words)] if words else []
+    whole = combine(answers)
+    whole = replace(whole, coverage=dict(sorted(whole.coverage.items())))
+    return whole, searches if len(searches) > 1 else []
+
+
+def next_words(texts: Sequence[str], found: Gathered, asked: Sequence[str]) -> str:
+    """Return what the next round asks for; empty where nothing new is left to ask.
+
+    The words of the task that no item holds, and those that the names and titles of the best items have in common.
+    """
+    known = {stem(word) for text in asked for word in split_all(text).lower().split()}
+    records = [one.candidate for one in fuse(found.lists, found.weights)[:_BEST]]
+    best = [*(one.candidate for one in code_of(found.lists).symbols[:_BEST]), *records]
+    texts_found = [f"{one.id} {one.title} {one.summary} {one.text}".lower() for one in best]
+    missing = [w for text in texts for w in read_signals(text).keywords if not any(stem(w) in t for t in texts_found)]
+    counts: Counter[str] = Counter()
+    for one in best:
+        name = split_id(one.id)[1].rpartition(".")[2] if one.kind in CODE else one.title
+        words = [word for word in read_signals(split_all(name)).keywords if word.isalpha() and stem(word) not in known]
+        counts.update(dict.fromkeys(words, 1))
+    # most_common() is stable: of equally frequent words those of the best items come first
+    common = [word for word, _ in counts.most_common(_NEW_WORDS)]
+    return " ".join(dict.fromkeys([*missing[:_NEW_WORDS], *common])) if common else ""
 
 
 def assemble(
     task: Task, found: Gathered, request: Request, tree: str = "", given: Collection[str] = (),
-    policy: Policy | None = None,
+    policy: Policy | None = None, quota: Quota | None = None,
 ) -> Package:  # fmt: skip
     """Return the package of what was found for a content tree. KeyError for a style or a profile that is not known."""
-    style, budget = STYLES[request.style], read_budget(request.budget)
+    style, budget = STYLES[request.style], read_budget(request.budget, HALVES if quota else QUARTERS)
     ranked, code = fuse(found.lists, found.weights, request.profile), code_of(found.lists)
     denied: list[Omission] = []
     decision = None
@@ -97,7 +225,7 @@ def assemble(
 
         governed = govern(policy, ranked, code, found.lists)
         ranked, code, denied, decision = governed.ranked, governed.code, governed.omissions, governed.decision
-    relevant, irrelevant = sift(ranked, task.signals)
+    relevant, irrelevant = sift(ranked, task.signals, quota.threshold if quota else 0)
     code, far = near_code(code)
     omissions = [*denied, *irrelevant, *far]
     if request.weight == "low":
@@ -106,9 +234,13 @@ def assemble(
         relevant = [one for one in relevant if one not in unproven]
     if policy:  # not before: the text decides what is relevant
         relevant = [replace(one, candidate=conceal(one.candidate)) for one in relevant]
+    nothing = f"Nothing to show: {POLICY_FILE} denies {len(denied)} of the items found." if denied else NOTHING
     if given:  # not before: the best that is left would set what is relevant
+        before = bool(relevant or code.files or code.symbols)
         relevant = [one for one in relevant if one.candidate.id not in given]
         code = _without(code, given)
+        if before and not relevant and not code.files:
+            nothing = NOTHING_NEW
     if request.max_sources:
         files = code.files[: max(request.max_sources - len(relevant), request.max_sources // 2)]
         rest = relevant[request.max_sources - len(files) :]
@@ -116,10 +248,10 @@ def assemble(
         relevant = relevant[: request.max_sources - len(files)]
         code = Code(files, code.symbols)
     notes = _notes(task, found, request)
-    nothing = f"Nothing to show: {POLICY_FILE} denies {len(denied)} of the items found." if denied else NOTHING
     if request.weight == "none" or task.signals == Signals():
         nothing = ""  # a note has the reason
-    fitted = fit(relevant, budget, style, code=code, notes=notes, omissions=omissions, nothing=nothing)
+    shares = _shares(quota, budget) if quota else None
+    fitted = fit(relevant, budget, style, code=code, notes=notes, omissions=omissions, nothing=nothing, shares=shares)
     items = tuple(_item(chosen) for chosen in (*fitted.chosen, *fitted.code))
     config = {"budget": write_budget(budget), "style": request.style, "weights": dict(found.weights)}
     facts = {
@@ -132,7 +264,42 @@ def assemble(
         facts["policy"] = decision.id
     package_id = _id(fitted, style, facts)
     text, sizes = fitted.page(style, package_id), _characters_by_kind(fitted, style)
-    return Package(package_id, task.text, fitted.budget, items, fitted.omissions, found.coverage, text, sizes, decision)
+    divided = _divided(quota, ranked, code, fitted, style, task.signals) if quota else {}
+    return Package(
+        package_id, task.text, fitted.budget, items, fitted.omissions, found.coverage, text, sizes, decision,
+        quota=divided,
+    )  # fmt: skip
+
+
+def _shares(quota: Quota, budget: Budget) -> Shares:
+    from kl_hooks.context.quota import EARLY_END, HEADING
+
+    allocations = {name: quota.allocation(name, budget.total) for name in quota.weights}
+    return Shares(HEADING, allocations, quota.category, EARLY_END)
+
+
+def _divided(
+    quota: Quota, ranked: Sequence[Ranked], code: Code, fitted: Fitted, style: Style, signals: Signals
+) -> dict[str, object]:  # fmt: skip
+    """Return how the budget was divided and used, and the metrics of the retrieval."""
+    from kl_hooks.context.quota import Measured, metrics
+
+    shown = {(one.ranked.candidate.id, one.ranked.candidate.path) for one in (*fitted.chosen, *fitted.code)}
+    best = max((one.score for one in code.files), default=0) or 1
+    measured = []
+    for one in (*ranked, *code.files):
+        found = one.candidate
+        # code of the ranking is above its own threshold (`gather.code_of`)
+        value = min(one.score * 1000 // best, 1000) if found.kind in CODE else relevance(one, signals)
+        above = found.kind in CODE or value >= quota.threshold
+        measured.append(Measured(quota.category(found.kind), value, above, (found.id, found.path) in shown))
+    plain = quota.to_dict(fitted.budget.total)
+    count = estimator_of(fitted.budget).count
+    for name, share in plain["shares"].items():
+        blocks = [one.block for one in fitted.chosen if one.category == name]
+        blocks += [style.file(f.ranked.candidate, inside) for f, inside in grouped(fitted.code) if f.category == name]
+        share |= {"used": count("".join(blocks)) if blocks else 0, "items": len(blocks)}
+    return {**plain, "metrics": metrics(measured, fitted.budget.used, fitted.budget.total)}
 
 
 def _without(code: Code, given: Collection[str]) -> Code:
@@ -155,7 +322,8 @@ def _notes(task: Task, found: Gathered, request: Request) -> list[str]:
 def _item(chosen: Chosen) -> Item:
     ranked = chosen.ranked
     size = chosen.block or f"{ranked.candidate.title}:{ranked.candidate.line} {chosen.text}"
-    return Item(ranked.candidate, chosen.form, chosen.text, QUARTERS.count(size), ranked.score, ranked.parts)
+    tokens = QUARTERS.count(size)
+    return Item(ranked.candidate, chosen.form, chosen.text, tokens, ranked.score, ranked.parts, chosen.category)
 
 
 def _characters_by_kind(fitted: Fitted, style: Style) -> dict[str, int]:

@@ -1,6 +1,6 @@
 """Deliver: build a package, cache it for half an hour under its ID, and record that it was shown.
 
-As JSON (`kl.package/2`) what differs between two runs that found the same is in the envelope, outside the ID.
+As JSON (`kl.package/3`) what differs between two runs that found the same is in the envelope, outside the ID.
 """
 
 from __future__ import annotations
@@ -18,12 +18,14 @@ from kl_hooks.context import package_log
 from kl_hooks.context.access import find_policy
 from kl_hooks.context.build import build
 from kl_hooks.context.gather import NEIGHBORS
+from kl_hooks.context.page import write_budget
 from kl_hooks.context.signals import read_signals
 from kl_hooks.errors import KlError, UsageProblem
 from kl_hooks.evidence.provenance import agent, session
+from kl_hooks.git.repository import resolve_commit
 from kl_hooks.model.canonical import digest, replace_surrogates
 from kl_hooks.model.claim import tier_words
-from kl_hooks.model.package import OPTIONS, WITHHELD, Item, Package, Request
+from kl_hooks.model.package import OPTIONS, PROFILE_NAMES, QUOTA, WITHHELD, WORK, Item, Package, Request
 from kl_hooks.model.symbol import split_id
 from kl_hooks.model.text import one_line, safe_text
 
@@ -31,7 +33,7 @@ if TYPE_CHECKING:
     from kl_hooks.workspace import Workspace
 
 
-SCHEMA: Final = "kl.package/2"
+SCHEMA: Final = "kl.package/3"
 TTL_SECONDS: Final = 1_800
 RECORDED_TASK: Final = 4_000
 """Characters of a task in the package log; a longer one can't be built again from there."""
@@ -47,11 +49,23 @@ class Delivered:
     """A package as the caller gets it."""
 
     document: Mapping[str, Any]
-    """`kl.package/2`."""
+    """`kl.package/3`."""
     text: str
     """The rendered package."""
     remark: str = ""
     """A warning about this delivery, for stderr."""
+
+
+def make_request(task: str, style: str, trace: str, options: Mapping[str, Any]) -> Request:
+    """Return the request of these options: fields of a request, where None means that one was not given.
+
+    Without a profile, options that describe the work choose `quota`, which alone reads them.
+    """
+    given: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in options.items() if value
+    }
+    chosen = QUOTA if any(name in given for name in WORK) else PROFILE_NAMES[0]
+    return replace(Request(task, "", style, trace, profile=chosen), **given)
 
 
 def deliver(ws: Workspace, request: Request, given: Collection[str] = (), actor: str = "", turn: int = 0) -> Delivered:
@@ -62,8 +76,17 @@ def deliver(ws: Workspace, request: Request, given: Collection[str] = (), actor:
     from kl_hooks.store.redaction import redact
 
     began, now = time.perf_counter(), ws.clock.now()
-    package = build(ws, request, given, actor)
-    about = envelope(request.task, request.budget, request.style, request.trace_id, now)
+    if request.at and ws.repo:  # logged as what it means now: a branch moves, and this package is built again from it
+        request = replace(request, at=resolve_commit(ws.repo, request.at))
+    had = {name for one in request.have for name in items_of(ws, one)}
+    try:
+        package = build(ws, request, {*given, *had}, actor)
+    except KlError as problem:
+        if ws.state.directory.is_dir():
+            trace = {"trace_id": request.trace_id, "created_at": iso(now), "task": one_line(request.task)}
+            package_log.append_event(ws.state, {"event": "context_failed", **trace, "error": str(problem)})
+        raise
+    about = envelope(request.task, request.budget or write_budget(package.budget), request.style, request.trace_id, now)
     made = Delivered(document(package, about), package.text)
     took = round((time.perf_counter() - began) * 1000)
     events = _events(ws, request, package, made, {"assembly_ms": took, "turn": turn})
@@ -72,10 +95,11 @@ def deliver(ws: Workspace, request: Request, given: Collection[str] = (), actor:
 
         events.append(audit_event(package.decision, made.document))
     failed = [why for event in events if (why := package_log.append_event(ws.state, event))]
-    remark = failed[0] if failed else _record_injections(ws, package) or _update_recall(ws)
+    # what would have been given at an older revision was given to nobody
+    remark = failed[0] if failed else "" if request.at else _record_injections(ws, package) or _update_recall(ws)
     # The cache may hold what the caller may see; the task goes in redacted, because it may quote a secret.
     policy = package.decision.policy if package.decision else ""
-    entry = {"document": {**made.document, "task": redact(request.task)}, "text": made.text, "policy": policy}
+    entry = {"document": {**made.document, "task": redact(made.document["task"])}, "text": made.text, "policy": policy}
     ws.cache.set(_key(package.id), json.dumps(entry).encode(), ttl=TTL_SECONDS)
     return Delivered(made.document, made.text, remark)
 
@@ -111,8 +135,8 @@ def _events(
     ws: Workspace, request: Request, package: Package, made: Delivered, about: Mapping[str, int]
 ) -> list[dict[str, Any]]:
     """Return what was asked of whom (A64, B14), whether something was found, the items, and the assembly (A63)."""
-    shown, signals = made.document, read_signals(request.task)
-    known = {key: shown[key] for key in ("package_id", "created_at")}
+    shown, signals = made.document, read_signals(package.task)
+    known = {key: shown[key] for key in ("package_id", "trace_id", "created_at")}
     counts = {"retrieved": len(shown["items"]) + len(shown["omitted"]), "included": len(shown["items"])}
     lookup = {
         "event": "knowledge_lookup", **known, "weight": request.weight, "symbols": list(signals.symbols),
@@ -168,6 +192,7 @@ def _assembly(
         "budget": request.budget,
         "style": request.style,
         "options": request.options(),
+        "metrics": (shown["quota"] or {}).get("metrics"),
         "knowledge_retrieved": len(shown["items"]) + len(shown["omitted"]),
         "knowledge_included": len(shown["items"]),
         "context_chars": len(made.text),
@@ -221,7 +246,7 @@ def _request(record: Mapping[str, Any]) -> Request:
     found = record.get("options")
     options: Mapping[str, Any] = found if isinstance(found, dict) else {}
     changes: dict[str, Any] = {name: options[name] for name in OPTIONS if name in options}
-    for name in ("pins", "scope"):
+    for name in ("pins", "scope", "queries", "have"):
         changes[name] = tuple(changes.get(name, ()))
     return replace(plain, **changes)
 
@@ -240,6 +265,13 @@ def _cached(ws: Workspace, package_id: str, policy: str) -> Delivered | None:
     except (ValueError, KeyError, TypeError):
         return None
     return Delivered(shown, text) if known and ws.clock.now() < over else None
+
+
+def items_of(ws: Workspace, package_id: str) -> list[str]:
+    """Return the IDs of what was in a package, as it is logged. UsageProblem where no such package is known."""
+    full_id = _logged_request(ws, package_id)["package_id"]
+    logged = (one for one in package_log.events_newest_first(ws.state) if one.get("event") == package_log.ITEMS)
+    return [row[1] for one in logged if one.get("package_id") == full_id for row in one["items"]]
 
 
 def _logged_request(ws: Workspace, package_id: str) -> dict[str, Any]:
@@ -276,7 +308,7 @@ def trace_id(environ: Mapping[str, str]) -> str:
 
 
 def document(package: Package, about: Envelope) -> dict[str, Any]:
-    """Return `kl.package/2`. Every text is made safe; `budget.used` is the size of the rendered package."""
+    """Return `kl.package/3`. Every text is made safe; `budget.used` is the size of the rendered package."""
     return {
         "schema": SCHEMA,
         "package_id": package.id,
@@ -291,6 +323,8 @@ def document(package: Package, about: Envelope) -> dict[str, Any]:
         "coverage": dict(package.coverage),
         "policy_decision_id": package.decision.id if package.decision else None,
         "characters": dict(package.characters),
+        "searches": [{"name": one.name, "text": safe_text(one.text), "found": one.found} for one in package.searches],
+        "quota": dict(package.quota) or None,
     }
 
 
@@ -312,6 +346,7 @@ def _item_to_dict(item: Item) -> dict[str, Any]:
         "score": {"total": item.score, "parts": dict(item.parts)},
         "reasons": [safe_text(reason) for reason in found.reasons],
         "pinned": found.pinned,
+        "category": item.category or None,
     }
 
 
@@ -322,9 +357,35 @@ def as_json(value: Mapping[str, Any]) -> str:
 
 
 def explain_items(shown: Mapping[str, Any]) -> list[str]:
-    """Return a line for every item of a package, best first, with the parts of its score, and its reasons below."""
+    """Return a line for every item of a package, best first, with the parts of its score, and its reasons below.
+
+    Before them the searches, where there were several, and how the budget was divided, where it was.
+    """
     items = sorted(shown["items"], key=lambda item: (-item["score"]["total"], item["id"]))
-    return [line for item in items for line in _item_lines(item)]
+    searches = [f"{one['name']}: {one['found']} new candidates  {one_line(one['text'])}" for one in shown["searches"]]
+    return [*searches, *_quota_lines(shown), *(line for item in items for line in _item_lines(item))]
+
+
+def _quota_lines(shown: Mapping[str, Any]) -> list[str]:
+    quota = shown["quota"]
+    if not quota:
+        return []
+    traits, unit = quota["traits"], shown["budget"]["unit"]
+    percents = "".join(f", {one['reason']} +{one['percent']} %" for one in quota["adjustments"])
+    lines = [
+        f"traits: {traits['task_type']}, phase {traits['current_phase']}, complexity {traits['complexity']}"
+        f", {traits['similar_task_count']} similar tasks{percents}; relevance threshold {quota['threshold']:g}"
+    ]
+    lines += [
+        f"share of {name.replace('_', ' ')}: {share['share']:.1%}, {share['allocated']} {unit}, {share['used']} used"
+        for name, share in quota["shares"].items() if share["allocated"] or share["used"]
+    ]  # fmt: skip
+    found = quota["metrics"]
+    return [
+        *lines,
+        f"retrieval: {found['items_above_threshold']} of {found['total_items_retrieved']} above the threshold, "
+        f"mean relevance {found['avg_relevance_score']:g}, {'' if found['acceptable'] else 'not '}acceptable",
+    ]
 
 
 def explain_one(shown: Mapping[str, Any], wanted: str) -> list[str]:

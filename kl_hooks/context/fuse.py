@@ -34,6 +34,8 @@ _MATCHES: Final = 2
 """Words of the task that an item must hold …"""
 _TRUSTED: Final = 10
 """… or one word only, if a retriever puts it among its first ten."""
+_FULL: Final = 5
+"""Words of the task that an item must hold to be as relevant as can be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +69,7 @@ PROFILES: Final[Mapping[str, Profile]] = {
     "authority-first": Profile("what people wrote before what tools and agents did", TIER_BONUS, "authority"),
     "rrf": Profile("reciprocal rank fusion alone", {}),
     "weighted": Profile("the weighted sum of the places in each list", {}, linear=True),
+    "quota": Profile("relevance and proof; the budget follows from the task and is divided", TIER_BONUS),
 }
 """Name → profile, the default first."""
 
@@ -143,8 +146,10 @@ def _order(profile: Profile) -> Callable[[Ranked], tuple[object, ...]]:
     return key
 
 
-def sift(ranked: Sequence[Ranked], signals: Signals) -> tuple[list[Ranked], list[Omission]]:
-    """Return (what may be shown, what not and why), both in the order given."""
+def sift(
+    ranked: Sequence[Ranked], signals: Signals, threshold: int = 0
+) -> tuple[list[Ranked], list[Omission]]:  # fmt: skip
+    """Return (what may be shown, what not and why), both in the order given. `threshold`: the least `relevance`."""
     shown: list[Ranked] = []
     omissions: list[Omission] = []
     texts: dict[tuple[str, str, str], str] = {}
@@ -153,6 +158,8 @@ def sift(ranked: Sequence[Ranked], signals: Signals) -> tuple[list[Ranked], list
         reason = "expired" if one.freshness == "expired" else one.omit or one.beyond
         if not reason and not one.is_lasting and not one.pinned:
             reason = _below_threshold(item, signals)
+            if not reason and relevance(item, signals) < threshold:
+                reason = f"below the relevance threshold: {relevance(item, signals) / 1000} of {threshold / 1000}"
         text = (one.kind, one.text, one.redacted_by)  # what is redacted shows its text to nobody
         # two tests may fail with the same words and are two failures
         if not reason and one.text and one.kind != "failing test" and text in texts:
@@ -170,14 +177,28 @@ def _below_threshold(item: Ranked, signals: Signals) -> str:
 
     A word matches wherever its stem is: this cuts only what shares nothing with the task; retrievers do the ranking.
     """
+    matched, words, named = _matches(item.candidate, signals)
+    enough = 1 if item.best <= _TRUSTED else min(_MATCHES, words)
+    if named or matched >= max(enough, 1):
+        return ""
+    return f"below the relevance threshold: holds {matched} of {counted(words, 'word')} of the task"
+
+
+def relevance(item: Ranked, signals: Signals) -> int:
+    """Return how relevant a record is, in thousandths: what the task names, 1000; else by how many words are in it.
+
+    Five words are as good as all: a pasted log has hundreds. What applies whatever the words are has 1000.
+    """
     one = item.candidate
+    matched, words, named = _matches(one, signals)
+    if named or one.is_lasting or one.pinned or one.kind == "failing test":
+        return 1000
+    return min(matched * 1000 // max(min(words, _FULL), 1), 1000)
+
+
+def _matches(one: Candidate, signals: Signals) -> tuple[int, int, bool]:
+    """Return (words of the task that an item holds, of how many, whether it holds a name or path of the task)."""
     text = "\n".join((one.id, one.path, one.title, one.summary, one.text)).lower()
     names = (*(name.rpartition(".")[2] for name in signals.symbols), *signals.paths)
-    if any(name.lower() in text for name in names):
-        return ""
     words = {stem(word) for word in signals.keywords}
-    matched = sum(word in text for word in words)
-    enough = 1 if item.best <= _TRUSTED else min(_MATCHES, len(words))
-    if matched >= max(enough, 1):
-        return ""
-    return f"below the relevance threshold: holds {matched} of {counted(len(words), 'word')} of the task"
+    return sum(word in text for word in words), len(words), any(name.lower() in text for name in names)

@@ -26,12 +26,16 @@ if TYPE_CHECKING:
 
 MOST_ROWS: Final = 1_000
 """Most candidates of one retriever, whatever it asks for."""
+_DOMINANT: Final = 50
+"""Percent of the best file's score: where the second has less, and the best defines a name of the task, it is meant."""
+_RELEVANT_BESIDES: Final = (30, 20)
+"""Percent that files, and symbols, need then. Without the others packages find as much on 120 commits (ADR-0028)."""
 NEIGHBORS: Final = "neighbors"
 """The list of symbols that are one link away from the first ones; they come after these."""
 PAUSED: Final = "failed: three times in a row; not asked for 60 seconds"
 SEEDS: Final = 5
 """How many symbols the neighbors are those of."""
-_FIRST: Final = ("pins", "anchors")
+_FIRST: Final = ("pins", "changed code", "anchors")
 """Lists of what the request or the task names, in this order before other lists without scores."""
 _OWN_DOCUMENTS: Final[Mapping[str, tuple[str, ...]]] = {
     "claude-code": ("CLAUDE.md",), "codex": ("AGENTS.md",), "gemini-cli": ("GEMINI.md",), "cursor": ("AGENTS.md",),
@@ -50,6 +54,68 @@ class Gathered:
     """Retriever → `ok`, `empty` or `failed: reason`."""
     times: Mapping[str, int] = field(default_factory=dict, compare=False)
     """Retriever → milliseconds, of those that were asked."""
+
+
+def combine(found: Sequence[tuple[str, int, Gathered]]) -> Gathered:
+    """Return the answers to several searches as one. `found`: (name of the search, percent that it counts, answer).
+
+    Lists are fused with each other as those of several retrievers are; every candidate states which search found it.
+    Rankings of code become one: the sum of their scores, each divided by the best of its ranking.
+    """
+    if len(found) == 1:
+        return found[0][2]
+    lists: dict[str, tuple[Candidate, ...]] = {}
+    weights: dict[str, int] = {}
+    coverage: dict[str, str] = {}
+    times: dict[str, int] = {}
+    rankings: dict[str, list[tuple[str, int, Sequence[Candidate]]]] = {}
+    for number, (search, percent, one) in enumerate(found):
+        for name, rows in one.lists.items():
+            if any(row.score for row in rows):
+                rankings.setdefault(name, []).append((search, percent, rows))
+                continue
+            own = f"{name}, {search}" if number else name
+            lists[own] = tuple(replace(row, reasons=(*row.reasons, f"found by {search}")) for row in rows)
+            weights[own] = one.weights.get(name, 100) * percent // 100
+        for name, spent in one.times.items():
+            times[name] = times.get(name, 0) + spent
+        for name, how in one.coverage.items():
+            coverage[name] = max(coverage.get(name, how), how, key=_severity)
+    for name, some in rankings.items():
+        lists[name] = _merged(some)
+        weights[name] = next(one.weights[name] for _, _, one in found if name in one.weights)
+    return Gathered(lists, weights, dict(sorted(coverage.items())), times)
+
+
+def _severity(how: str) -> tuple[bool, bool]:
+    return how.startswith("failed"), how == "ok"  # a retriever that failed once did not find all
+
+
+def _merged(rankings: Sequence[tuple[str, int, Sequence[Candidate]]]) -> tuple[Candidate, ...]:
+    """Return rankings of code as one: files, then symbols, each by the sum of score / maximum (ADR-0028)."""
+    scores: dict[tuple[str, str], dict[str, int]] = {}
+    first: dict[tuple[str, str], Candidate] = {}
+    searches: dict[tuple[str, str], list[str]] = {}
+    for search, percent, rows in rankings:
+        for is_file in (True, False):
+            some = [row for row in rows if (row.kind == "file") is is_file]
+            best = least = max((row.score for row in some), default=0) or 1
+            for row in some:
+                # tests come after source whatever their score is (`ranking.merge`), so the place bounds it
+                least = min(least, row.score)
+                key = (row.id, row.path)
+                if key not in first or (first[key].beyond and not row.beyond):  # near to one of them is near
+                    first[key] = row
+                scores.setdefault(key, {})[search] = least * percent * 10_000 // best
+                searches.setdefault(key, []).append(search)
+    made = [
+        replace(
+            first[key], score=sum(parts.values()), parts=tuple(parts.items()),
+            reasons=(*first[key].reasons, f"found by {', '.join(searches[key])}"),
+        )
+        for key, parts in scores.items()
+    ]  # fmt: skip
+    return tuple(sorted(made, key=lambda row: (row.kind != "file", -row.score, row.id, row.path)))
 
 
 def all_retrievers(plugins: pluggy.PluginManager) -> tuple[list[Retriever], dict[str, str]]:
@@ -163,6 +229,8 @@ def code_of(lists: Mapping[str, Sequence[Candidate]]) -> Code:
     first = sorted(named, key=lambda name: (_FIRST.index(name) if name in _FIRST else len(_FIRST), name))
     for name in [*first, *sorted(lists.keys() - named.keys() - {NEIGHBORS})]:
         rows = [row for row in lists[name] if row.kind in CODE and row.path]
+        if name not in named:
+            rows = list(_without_padding(rows))
         for rank, row in enumerate(rows, 1):
             one = Ranked(row, row.score, dict(row.parts) or {name: 0}, rank)
             if row.kind == "file":
@@ -191,6 +259,24 @@ def near_code(code: Code) -> tuple[Code, list[Omission]]:
     symbols = tuple(one for one in code.symbols if not one.candidate.beyond)
     far = (one.candidate for one in (*code.files, *code.symbols) if one.candidate.beyond)
     return Code(files, symbols), [Omission(one.id, one.beyond) for one in far]
+
+
+def _without_padding(rows: Sequence[Candidate]) -> Sequence[Candidate]:
+    """Return a ranking in which, where one file is clearly meant, weak files and symbols state that they are far."""
+    files = [row for row in rows if row.kind == "file" and row.score]
+    if (
+        len(files) < 2
+        or files[1].score * 100 >= files[0].score * _DOMINANT
+        or dict(files[0].parts).get("names", 0) <= 0
+    ):
+        return rows
+    symbol = max((row.score for row in rows if row.kind != "file"), default=0)
+    least = {True: files[0].score * _RELEVANT_BESIDES[0], False: symbol * _RELEVANT_BESIDES[1]}
+    reason = "below the relevance threshold: another file defines what the task names"
+    return [
+        replace(row, beyond=row.beyond or reason) if row.score * 100 < least[row.kind == "file"] else row
+        for row in rows
+    ]  # fmt: skip
 
 
 def _file(path: str) -> Candidate:

@@ -1,12 +1,13 @@
 """The package log: a line in `events.jsonl` for every package made, retained for `package_log_days`.
 
 Writing it never fails the command. A file that another process may be appending to is never rewritten: it is
-renamed, and a renamed one is deleted as a whole once its newest event is old enough. So an event is retained for at
-least the time that was promised.
+renamed, with the next number, and a renamed one is deleted as a whole once its newest event is old enough. So an event
+is retained for at least the time that was promised.
 """
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,9 +29,8 @@ if TYPE_CHECKING:
 
 FILE: Final = "events.jsonl"
 MOST_BYTES: Final = 8_000_000
-"""Of the file, some 1,000 packages; then it becomes `events.jsonl.1`, and the one before that is deleted."""
+"""Of the file, some 1,000 packages; then it becomes `events.jsonl.1`, the next one `events.jsonl.2`, …"""
 MOST_LINE: Final = 16_000
-OLD: Final = FILE + ".1"
 ITEMS: Final = "context_items"
 """The event with what was in a package: commits that name it are compared with that (`context.recall`)."""
 _NAME: Final = "package log"
@@ -51,7 +51,7 @@ def append_event(state: State, event: Mapping[str, Any]) -> str:
 
 def _write(path: Path, line: bytes) -> None:
     if path.exists() and path.stat().st_size + len(line) > MOST_BYTES:
-        path.replace(path.with_name(OLD))
+        _rotate(path)
     # O_NOFOLLOW: a symbolic link in place of the log would lead the task's text elsewhere
     flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
     handle = os.open(path, flags, 0o600)
@@ -61,11 +61,35 @@ def _write(path: Path, line: bytes) -> None:
         os.close(handle)
 
 
+def _rotate(path: Path) -> None:
+    """Give the log the next number, unless another process does so now."""
+    handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if os.fstat(handle).st_ino == path.stat().st_ino:
+            path.rename(path.with_name(_next_name(path.parent)))
+    except OSError:
+        return
+    finally:
+        os.close(handle)
+
+
+def _numbered(folder: Path) -> list[str]:
+    """Return the names of the logs before this one, the newest first."""
+    names = [path.name for path in folder.glob(f"{FILE}.*") if path.suffix[1:].isdigit()]
+    return sorted(names, key=lambda name: -int(name.rpartition(".")[2]))
+
+
+def _next_name(folder: Path) -> str:
+    last = next(iter(_numbered(folder)), ".0")
+    return f"{FILE}.{int(last.rpartition('.')[2]) + 1}"
+
+
 def events_newest_first(state: State) -> Iterator[dict[str, Any]]:
     """Yield the readable events, the newest first."""
-    for path in (state.directory / FILE, state.directory / OLD):
+    for name in (FILE, *_numbered(state.directory)):
         try:
-            lines = path.read_bytes().splitlines()
+            lines = (state.directory / name).read_bytes().splitlines()
         except OSError:
             continue
         for line in reversed(lines):
@@ -79,25 +103,20 @@ def events_newest_first(state: State) -> Iterator[dict[str, Any]]:
 
 
 def expired_logs(ws: Workspace, numbers: Lifecycle, now: int) -> list[Change]:
-    """Return changes of the log and the one before it, where their time has come."""
+    """Return changes of the log and those before it, where their time has come."""
     days = numbers.package_log_days
     if not days:
         return []
     why, found = f"package_log_days: {days}", []
-    for name in (FILE, OLD):
+    for name in (FILE, *_numbered(ws.state.directory)):
         times = _times(ws.state.directory / name)
         if times and numbers.old(now, max(times), days):
             reason = f"its newest event is of {iso(max(times))[:10]}; {why}"
             found.append(Change("remove", name, _NAME, reason, counted(len(times), "event")))
-        elif name == FILE and times and numbers.old(now, min(times), days) and _may_rotate(ws, numbers, now):
-            found.append(Change("rotate", FILE, _NAME, f"it holds events that are older; {why}", FILE, OLD))
+        elif name == FILE and times and numbers.old(now, min(times), days):
+            to = _next_name(ws.state.directory)
+            found.append(Change("rotate", FILE, _NAME, f"it holds events that are older; {why}", FILE, to))
     return found
-
-
-def _may_rotate(ws: Workspace, numbers: Lifecycle, now: int) -> bool:
-    """Return True where there is no log before this one, or its time is over too."""
-    before = _times(ws.state.directory / OLD)
-    return not before or numbers.old(now, max(before), numbers.package_log_days)
 
 
 def _times(path: Path) -> list[int]:
@@ -116,13 +135,13 @@ def _times(path: Path) -> list[int]:
 
 
 def rotate_logs(ws: Workspace, changes: Sequence[Change], now: int) -> None:
-    """Delete the logs whose time is over, then rename the current one."""
+    """Delete the logs whose time is over, and rename the current one."""
     folder = ws.state.directory
     for one in sorted(changes, key=lambda change: change.what):
         if one.what == "remove":
             (folder / one.id).unlink(missing_ok=True)
-        elif (folder / FILE).exists() and not (folder / OLD).exists():
-            (folder / FILE).replace(folder / OLD)
+        elif (folder / FILE).exists():
+            _rotate(folder / FILE)
 
 
 POLICY: Final = Policy(_NAME, "The record of packages is retained as long as promised.", expired_logs, rotate_logs)

@@ -11,6 +11,7 @@ that it can be measured before the ID is known.
 
 from __future__ import annotations
 
+import json
 import re
 import textwrap
 from collections import Counter
@@ -22,7 +23,7 @@ from typing import Final, Protocol
 from kl_hooks.context.fuse import Ranked, kind_order
 from kl_hooks.errors import UsageProblem
 from kl_hooks.model.claim import tier_words
-from kl_hooks.model.package import Budget, Candidate, Omission
+from kl_hooks.model.package import CODE, Budget, Candidate, Omission
 from kl_hooks.model.symbol import split_id
 from kl_hooks.model.text import counted, defuse, one_line, quoted_field, quoted_lines, safe_text
 
@@ -37,12 +38,16 @@ class Estimator:
     """The smallest budget that holds the frame of a package."""
     count: Callable[[str], int]
     """The order of a text's parts must not matter to it, nor which digit is in a place of a digit."""
+    characters: int = 1
+    """About how many characters one of its units is."""
 
 
 CHARACTERS: Final = Estimator("characters", "characters", 256, len)
 # Four characters a token: English and code are near it with every common tokenizer, and no library is needed.
-QUARTERS: Final = Estimator("chars/4", "tokens", 64, lambda text: (len(text) + 3) // 4)
-_KNOWN: Final = {e.name: e for e in (CHARACTERS, QUARTERS)}
+QUARTERS: Final = Estimator("chars/4", "tokens", 64, lambda text: (len(text) + 3) // 4, 4)
+# what a text needs in a prompt that is JSON, counted with care: two characters a token
+HALVES: Final = Estimator("json/2", "tokens", 160, lambda text: (len(json.dumps(text)) + 1) // 2, 2)
+_KNOWN: Final = {e.name: e for e in (CHARACTERS, QUARTERS, HALVES)}
 _BUDGET: Final = re.compile(r"([0-9]{1,9})(tok)?")
 
 
@@ -51,14 +56,14 @@ def estimator_of(budget: Budget) -> Estimator:
     return _KNOWN[budget.estimator]
 
 
-def read_budget(text: str) -> Budget:
+def read_budget(text: str, tokens: Estimator = QUARTERS) -> Budget:
     """Parse `6000` (characters) or `1500tok` (tokens). UsageProblem for anything else, or for less than the frame."""
     match = _BUDGET.fullmatch(text.strip().replace(",", "").replace("_", ""))
     if match is None:
         raise UsageProblem(
             f"takes characters (6000) or tokens (1500tok), not {text[:40]!r}.", place="--budget", hint="Try 6000."
         )
-    chosen = QUARTERS if match[2] else CHARACTERS
+    chosen = tokens if match[2] else CHARACTERS
     total = int(match[1])
     if total < chosen.least:
         raise UsageProblem(f"--budget must be at least {chosen.least} {chosen.unit}.")
@@ -72,7 +77,7 @@ def write_budget(budget: Budget) -> str:
 
 def budget_characters(budget: Budget) -> int:
     """Return about how many characters a budget holds."""
-    return budget.total * (4 if budget.unit == "tokens" else 1)
+    return budget.total * estimator_of(budget).characters
 
 
 UNKNOWN_ID: Final = "cp-000000000000"
@@ -118,12 +123,15 @@ class Facts:
     budget: Budget
     shown: int
     of: int
+    title: str = ""
+    """Of a divided budget."""
 
     def counts(self, between: str) -> str:
         """`1,912 of 6,000 characters`, `14 of 57 items`."""
         used, total, unit = f"{self.budget.used:,}", f"{self.budget.total:,}", self.budget.unit
         named = "" if unit == "characters" else f" (estimate {self.budget.estimator})"
-        return f"{used} of {total} {unit}{named}{between}{self.shown} of {counted(self.of, 'item')}"
+        size = f"{self.title}{between}Budget: {used}/{total} {unit}" if self.title else f"{used} of {total} {unit}"
+        return f"{size}{named}{between}{self.shown} of {counted(self.of, 'item')}"
 
 
 class Style(Protocol):
@@ -150,6 +158,14 @@ class Chosen:
     """What is quoted of it."""
     block: str = ""
     """The item as rendered; of code empty: a file is rendered with its symbols."""
+    category: str = ""
+    """The category of a divided budget that it uses: its heading."""
+
+    @property
+    def heading(self) -> str:
+        """The heading that it is under."""
+        kind = self.ranked.candidate.kind
+        return self.category or ("code" if kind in CODE else kind)
 
 
 class TextStyle:
@@ -371,22 +387,25 @@ class Fitted:
     """How many candidates there were."""
     code: tuple[Chosen, ...] = ()
     """Files, each before its symbols."""
+    title: str = ""
+    categories: tuple[str, ...] = ()
+    """Of a divided budget: the headings, in order."""
 
     def page(self, style: Style, package_id: str = UNKNOWN_ID) -> str:
         """Return the rendered package; its length does not depend on the ID."""
         notes = [note.replace(UNKNOWN_ID, package_id) for note in self.notes]
-        facts = Facts(package_id, self.budget, len(self.chosen) + len(self.code), self.of)
+        facts = Facts(package_id, self.budget, len(self.chosen) + len(self.code), self.of, self.title)
         return self._page(style, facts, notes)
 
     def widest(self, style: Style) -> str:
         """Return the rendered package with its counts as long as they can become."""
-        facts = Facts(UNKNOWN_ID, replace(self.budget, used=self.budget.total), self.of, self.of)
+        facts = Facts(UNKNOWN_ID, replace(self.budget, used=self.budget.total), self.of, self.of, self.title)
         return self._page(style, facts, self.notes)
 
     def _page(self, style: Style, facts: Facts, notes: Sequence[str]) -> str:
-        blocks = [(one.ranked.candidate.kind, one.block) for one in self.chosen]
-        blocks += [("code", style.file(file.ranked.candidate, inside)) for file, inside in grouped(self.code)]
-        return page(style, facts, blocks, notes)
+        blocks = [(one.heading, one.block) for one in self.chosen]
+        blocks += [(file.heading, style.file(file.ranked.candidate, inside)) for file, inside in grouped(self.code)]
+        return page(style, facts, blocks, notes, self.categories)
 
 
 def grouped(code: Sequence[Chosen]) -> Iterator[tuple[Chosen, list[Chosen]]]:
@@ -401,13 +420,16 @@ def grouped(code: Sequence[Chosen]) -> Iterator[tuple[Chosen, list[Chosen]]]:
             yield one, inside[one.ranked.candidate.path]
 
 
-def page(style: Style, facts: Facts, blocks: Sequence[tuple[str, str]], notes: Sequence[str] = ()) -> str:
-    """Return the whole text. `blocks`: (kind, item as rendered), best first within their kind."""
+def page(
+    style: Style, facts: Facts, blocks: Sequence[tuple[str, str]], notes: Sequence[str] = (),
+    headings: Sequence[str] = (),
+) -> str:  # fmt: skip
+    """Return the whole text. `blocks`: (heading, item as rendered), best first within it. `headings`: their order."""
     parts, last = [style.head(facts)], None
-    for kind, block in sorted(blocks, key=lambda b: kind_order(b[0])):
-        if kind != last:
-            parts.append(style.heading(kind))
-            last = kind
+    for heading, block in sorted(blocks, key=lambda b: headings.index(b[0]) if headings else kind_order(b[0])):
+        if heading != last:
+            parts.append(style.heading(heading.replace("_", " ") if headings else heading))
+            last = heading
         parts.append(block)
     return "".join([*parts, *map(style.note, notes), style.foot(facts)])
 
@@ -421,22 +443,26 @@ def fit(
     notes: Sequence[str] = (),
     omissions: Sequence[Omission] = (),
     nothing: str = NOTHING,
+    shares: Shares | None = None,
 ) -> Fitted:
     """Return the items of `ranked` and `code` that a package of this budget holds; rendered it is never larger.
 
     Both are best first. `notes` are lines to add where they fit; `omissions` are those of before, counted too;
-    `nothing` is the line where there is nothing to show.
+    `nothing` is the line where there is nothing to show. `shares` divide the budget.
     """
     count = estimator_of(budget).count
     of = len(ranked) + len(code.files) + len(code.symbols) + len(omissions)
     frame = Fitted((), tuple(omissions), (), budget, of)
+    if shares:
+        frame = replace(frame, title=shares.title, categories=tuple(shares.allocations))
     any_found = bool(ranked or code.symbols or code.files)
     # empty where a note has the reason
     lines = (*(() if any_found or not nothing else (nothing,)), *notes)
     small = count("x" * _OMISSIONS_FROM) > budget.total
     spare = 0 if small else _OMISSIONS_LINE
     fitted = frame if small else _with_notes(frame, lines, style)
-    fitted = _Filling(fitted, style, spare).fill(ranked, code)
+    filling = _Filling(fitted, style, spare)
+    fitted = filling.fill_shares(ranked, code, shares) if shares else filling.fill(ranked, code)
     if small:  # pinned items come before notes about the package
         fitted = _with_notes(fitted, lines, style)
     fitted = _with_notes(fitted, _omission_notes(fitted, any_found), style)
@@ -463,6 +489,19 @@ def _with_notes(fitted: Fitted, notes: Sequence[str], style: Style) -> Fitted:
     return fitted
 
 
+@dataclass(frozen=True, slots=True)
+class Shares:
+    """A divided budget."""
+
+    title: str
+    allocations: Mapping[str, int]
+    """Category → what it may use, in the order in which they are filled."""
+    category: Callable[[str], str]
+    """Kind → category."""
+    early_end: int
+    """Percent of the budget from which on no further category is filled."""
+
+
 @dataclass(slots=True)
 class _Filling:
     """Adds items while they fit. Blocks are counted at the end: a page's size does not depend on their order."""
@@ -478,6 +517,41 @@ class _Filling:
     symbols: dict[str, list[Chosen]] = field(default_factory=dict)
     blocks: dict[str, str] = field(default_factory=dict)
     """Path → the file with its symbols, as rendered."""
+    limit: int = 0
+    """The size that code must leave the page in; 0: the budget."""
+    category: str = ""
+    """What is filled now, of a divided budget."""
+
+    def fill_shares(self, ranked: Sequence[Ranked], code: Code, shares: Shares) -> Fitted:
+        """Fill category by category; what a category does not need is left to the next ones, up to twice their own."""
+        self.written = self.frame.widest(self.style) + "x" * self.spare
+        budget = self.frame.budget
+        for one in (one for one in ranked if one.candidate.pinned):  # asked for by its ID: whatever the shares are
+            self.category = shares.category(one.candidate.kind)
+            if not self._add(one, budget.total):
+                self._omit(one, "over budget")
+        for name in shares.allocations:
+            before = self._size()
+            some = [one for one in ranked if not one.candidate.pinned and shares.category(one.candidate.kind) == name]
+            inside = code if name == shares.category("file") else Code()
+            if before * 100 >= budget.total * shares.early_end:
+                for one in (*some, *inside.files, *inside.symbols):
+                    self._omit(one, f"early end: {shares.early_end} % of the budget is used")
+                continue
+            self.category = name
+            self.limit = before + min(2 * shares.allocations[name], budget.total - before)
+            for one in some:
+                if not self._add(one, self.limit):
+                    self._omit(one, f"over the share of {name.replace('_', ' ')}: {shares.allocations[name]} "
+                                    f"{budget.unit}")  # fmt: skip
+            if inside.files or inside.symbols:
+                self._add_code(inside)
+        shown = [one for path, file in self.files.items() for one in (file, *self.symbols[path])]
+        omissions = (*self.frame.omissions, *self.omissions)
+        return replace(self.frame, chosen=tuple(self.chosen), omissions=omissions, code=tuple(shown))
+
+    def _omit(self, one: Ranked, reason: str) -> None:
+        self.omissions.append(Omission(one.candidate.id, reason))
 
     def fill(self, ranked: Sequence[Ranked], code: Code) -> Fitted:
         self.written = self.frame.widest(self.style) + "x" * self.spare
@@ -506,15 +580,14 @@ class _Filling:
 
     def _add(self, item: Ranked, limit: int) -> bool:
         """Add an item in the fullest form that leaves the page within `limit`."""
-        kind, budget = item.candidate.kind, self.frame.budget
-        known = {one.ranked.candidate.kind for one in self.chosen}
-        heading = "" if kind in known else self.style.heading(kind)
+        name, budget = self.category or item.candidate.kind, self.frame.budget
+        heading = self._heading(name)
         for shown, form, text in _forms(item, budget):
             if len(text) > budget_characters(budget):  # before the rendering, which costs more
                 continue
             block = self.style.item(shown, form, text)
             if self._size(heading + block) <= limit:
-                self.chosen.append(Chosen(item, form, text, block))
+                self.chosen.append(Chosen(item, form, text, block, self.category))
                 self.written += heading + block
                 return True
         return False
@@ -522,7 +595,8 @@ class _Filling:
     def _add_code(self, code: Code) -> None:
         characters = budget_characters(self.frame.budget)
         # paid for before anything is under it, and given back where nothing fits
-        self.written += self.style.heading("code")
+        heading = self._heading(self.category or "code")
+        self.written += heading
         paths = max(1, characters // _CHARACTERS_PER_FILE)
         for one in code.files[:paths]:
             self._add_file(one)
@@ -539,13 +613,19 @@ class _Filling:
             if not self._add_file(one):
                 self.omissions.append(Omission(one.candidate.id, "over budget: nearer code is shown"))
         if not self.files:
-            self.written = self.written.removesuffix(self.style.heading("code"))
+            self.written = self.written.removesuffix(heading)
+
+    def _heading(self, name: str) -> str:
+        """Return a heading as rendered; empty where it is there."""
+        there = any(one.heading == name for one in (*self.chosen, *self.files.values()))
+        return "" if there else self.style.heading(name.replace("_", " ") if self.category else name)
 
     def _add_file(self, one: Ranked) -> bool:
         path = one.candidate.path
         if path in self.files:
             return True
-        return self._put(path, Chosen(one, "redacted" if one.candidate.redacted_by else "name", ""), [])
+        form = "redacted" if one.candidate.redacted_by else "name"
+        return self._put(path, Chosen(one, form, "", category=self.category), [])
 
     def _why_not(self, one: Ranked, forms: Sequence[str]) -> str:
         """Add a symbol in the first form that fits; return why that is not possible, or nothing."""
@@ -557,14 +637,14 @@ class _Filling:
             return f"its file has nearer symbols: {most} are shown"
         texts = {"full": one.candidate.text, "summary": one.candidate.summary}
         for form in forms:
-            symbols = [*self.symbols[path], Chosen(one, form, texts.get(form, ""))]
+            symbols = [*self.symbols[path], Chosen(one, form, texts.get(form, ""), category=self.category)]
             if self._put(path, self.files[path], symbols):
                 return ""
         return "over budget: nearer code is shown"
 
     def _put(self, path: str, file: Chosen, symbols: list[Chosen]) -> bool:
         block = self.style.file(file.ranked.candidate, symbols)
-        if self._size(block, path) > self.frame.budget.total:
+        if self._size(block, path) > (self.limit or self.frame.budget.total):
             return False
         self.files[path], self.symbols[path], self.blocks[path] = file, symbols, block
         return True

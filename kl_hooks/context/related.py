@@ -1,27 +1,35 @@
 """Related code: what the graph and recorded tests add to the code that the retrievers found.
 
-Pinned symbols and files, the frames of a pasted traceback or pytest report, the code that a failing test calls, the
-neighbors of the nearest symbols (weight `high`); and of the nearest code its body and what recorded tests show of it.
+What a range of commits changes, with its callers and tests; pinned symbols and files, the frames of a pasted traceback
+or pytest report, the code that a failing test calls, the neighbors of the nearest symbols (weight `high`); and of the
+nearest code its body and what recorded tests show of it.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kl_hooks.code.query.lookup import select_symbols, symbols_by_id, symbols_in_file
 from kl_hooks.context.gather import NEIGHBORS, SEEDS, Gathered, code_of, near_code
+from kl_hooks.context.page import qualname
 from kl_hooks.context.ranking import file_here
 from kl_hooks.errors import KlError, UsageProblem
+from kl_hooks.git.repository import git_in
 from kl_hooks.graph import links
 from kl_hooks.model.package import CODE, Candidate, Request, Task
 from kl_hooks.model.symbol import split_id
 from kl_hooks.model.text import one_line
 from kl_hooks.proof.symbol_tests import rarest_executed, results, tests_calling, tests_executing
+from kl_hooks.records.liveness import live_records
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from kl_hooks.context.policy import Policy
+    from kl_hooks.git.repository import Repository
     from kl_hooks.model.symbol import Symbol
     from kl_hooks.store.database import Database
     from kl_hooks.workspace import Workspace
@@ -37,13 +45,133 @@ _EXECUTED: Final = 30
 _NEIGHBORS: Final = 15
 _NEIGHBOR_RELATIONS: Final = ("defines", "implements", "inherits", "references", "calls")
 """A5's relations, both ways: not imports, not what governs."""
+_CHANGED_FILES: Final = 300
+_USERS: Final = 15
+"""Symbols that use what a range changes, and tests of it, that are offered."""
+_USES: Final = ("calls", "references", "inherits", "implements")
+_SUBJECTS: Final = 20
+_HUNK: Final = re.compile(r"(?m)^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
+_BLOBS: Final = re.compile(r"(?m)^index ([0-9a-f]{40,64})\.\.([0-9a-f]{40,64})")
 _FRAME_REASON: Final = "a frame of the traceback in the task"
 _EXECUTED_REASON: Final = "executed by the failing test and by few others"
 
 
+class Changes(NamedTuple):
+    """What a range of commits changes."""
+
+    span: str
+    """As it was asked for."""
+    paths: tuple[str, ...]
+    names: tuple[str, ...]
+    """`path:qualified.name` of the functions, methods and classes that hold a changed line, by path and line."""
+    subjects: str
+    """The first lines of its commits' messages, the newest first."""
+
+    @property
+    def text(self) -> str:
+        """What is searched for where there is no task: the subjects, or the names of what is changed."""
+        return self.subjects or " ".join(dict.fromkeys(name.rpartition(":")[2] for name in self.names))
+
+
+def find_changes(ws: Workspace, span: str) -> Changes:
+    """Return what `A...B`, `A..B` or `A` (up to the files on disk) changes. UsageProblem for what is no commit."""
+    from kl_hooks.arch.content import WORKTREE, changed_range, require_repository
+
+    repo, found = require_repository(ws), changed_range(ws, span)
+    ends = [found.before, *([] if found.source == WORKTREE else [found.source])]
+    out = git_in(
+        repo, "-c", "core.quotePath=false", "diff", "-U0", "--no-color", "--no-ext-diff", "--no-textconv",
+        "--no-renames", "--full-index", "--src-prefix=a/", "--dst-prefix=b/", *ends, "--",
+    ).decode("utf-8", "replace")  # fmt: skip
+    paths: dict[str, None] = {}
+    names: list[str] = []
+    for part in re.split(r"(?m)^diff --git ", out)[1 : _CHANGED_FILES + 1]:
+        # a path is the same on both sides (--no-renames): the half of `a/PATH b/PATH`
+        head = part.partition("\n")[0].strip('"')
+        path = head[len(head) // 2 + 3 :]
+        paths[path] = None
+        if path.endswith(".py"):
+            hunks = [[int(number or 1) for number in hunk] for hunk in _HUNK.findall(part)]
+            names += _symbols_at(repo, ws.root / path, path, _BLOBS.search(part), hunks)
+    last = "HEAD" if found.source == WORKTREE else found.source
+    log = ("log", "--no-merges", "--no-show-signature", "--no-color", f"--max-count={_SUBJECTS}", "--format=%s")
+    subjects = git_in(repo, *log, f"{found.before}..{last}", "--").decode("utf-8", "replace").strip()
+    new = sorted(one for one in found.paths if one not in paths)  # of the working tree, not added to the index yet
+    return Changes(span, (*paths, *new), tuple(dict.fromkeys(names)), subjects)
+
+
+def _symbols_at(
+    repo: Repository, file: Path, path: str, blobs: re.Match[str] | None, hunks: Sequence[Sequence[int]]
+) -> list[str]:  # fmt: skip
+    """Return the innermost symbols that hold a changed line, before or after."""
+    from kl_hooks.code.scanner.python import scan_guarded
+    from kl_hooks.git.objects import read_blobs
+
+    if not blobs:
+        return []
+    texts = list(read_blobs(repo, blobs.groups()))
+    if texts[1] is None and blobs[2].strip("0") and file.is_file():  # git has no object of what was not added yet
+        texts[1] = file.read_bytes()
+    found: dict[str, int] = {}
+    for side in (1, 0):  # as it is now comes first
+        rows = scan_guarded(texts[side] or b"", path, "m")["symbols"]
+        rows = [row for row in rows if not row[0].startswith(("namespace:", "field:"))]
+        for hunk in hunks:
+            first, count = hunk[2 * side : 2 * side + 2]
+            for line in range(first, first + count):
+                around = [(row[1], row[0]) for row in rows if row[1] <= line <= row[2]]
+                name = split_id(max(around)[1])[1].partition(".")[2] if around else ""
+                if name:
+                    found.setdefault(f"{path}:{name}", line)
+    return sorted(found, key=lambda name: found[name])
+
+
+def _changed_code(db: Database, changes: Changes) -> Iterator[Candidate]:
+    """Yield the files and symbols that a range changes, then what uses these, then their tests."""
+    known = {path: symbols_in_file(db, path) for path in changes.paths}
+    reason = f"changed in {changes.span}"
+    ids: dict[str, None] = {}
+    for name in changes.names:
+        path, _, own = name.rpartition(":")
+        for one in known.get(path, ()):
+            if split_id(one.id)[1].endswith(f".{own}") and qualname(symbol_candidate(one, "")) == own:
+                ids[one.id] = None
+                yield symbol_candidate(one, reason)
+    for path, inside in known.items():
+        if inside or db.rows("SELECT 1 FROM files WHERE path = ?", (path,)):
+            yield Candidate(f"file:{path}", "file", path, "", "", path, reasons=(reason,))
+    users: dict[str, str] = {}
+    for changed, some in links.of_many(db, list(ids), incoming=True).items():
+        for link in some:
+            if link.relation in _USES and link.source not in ids:
+                users.setdefault(link.source, changed)
+    symbols = symbols_by_id(db, users)
+    callers = [name for name in users if name in symbols and not is_test_path(symbols[name].path)]
+    for name in callers[:_USERS]:
+        yield symbol_candidate(symbols[name], f"uses {split_id(users[name])[1]}, {reason}")
+    tests = {test: name for name, some in tests_calling(db, list(ids)).items() for test in sorted(some)}
+    for test in list(tests)[:_USERS]:
+        path, _, own = test.removeprefix("test:").partition("::")
+        for one in symbols_in_file(db, path):
+            if split_id(one.id)[1].endswith("." + own.replace("::", ".")):
+                yield symbol_candidate(one, f"a test of {split_id(tests[test])[1]}, {reason}")
+
+
+def _changed_records(ws: Workspace, changes: Changes) -> Iterator[Candidate]:
+    """Yield the records whose files a range changes."""
+    from kl_hooks.records.query import RecordFilter, list_records
+    from kl_hooks.records.repository import KNOWLEDGE_FOLDER
+    from kl_hooks.records.retrieval import current_candidates
+
+    if any(path.startswith(KNOWLEDGE_FOLDER) for path in changes.paths):
+        found = [one for one in list_records(ws, RecordFilter()) if one.path in changes.paths]
+        for made in current_candidates(ws, live_records(ws, found), len(found)):
+            yield replace(made, is_lasting=True, reasons=(*made.reasons, f"changed in {changes.span}"))
+
+
 def add_related(
     ws: Workspace, request: Request, task: Task, found: Gathered, clean: Callable[[str], str],
-    policy: Policy | None = None,
+    policy: Policy | None = None, changes: Changes | None = None,
 ) -> Gathered:  # fmt: skip
     """Return what was gathered, with related code, bodies and test results. UsageProblem for a pin that names nothing.
 
@@ -65,12 +193,16 @@ def add_related(
             if db is not None:
                 lists["pins"] = (*_pinned(ws, db, request.pins), *_named_files(db, task))
                 lists["code"] = tuple(_with_frames(ws, db, task, lists.get("code", ())))
+                if changes:
+                    lists["changed code"] = tuple(_changed_code(db, changes))
                 if request.weight == "high":
                     lists[NEIGHBORS] = tuple(_neighbors(db, lists))
                 lists = {name: rows for name, rows in lists.items() if rows or name in found.lists}
                 lists = _described(ws, db, lists, clean, policy)
             elif request.pins:
                 lists["pins"] = tuple(_pinned(ws, None, request.pins))
+        if changes:
+            lists["changed records"] = tuple(_changed_records(ws, changes))
     except UsageProblem:  # a pin that names nothing is a usage error; a graph that can't be read only lowers coverage
         raise
     except (KlError, OSError) as problem:

@@ -204,6 +204,29 @@ def resolve_commit(repo: Repository, rev: str) -> str:
     raise UsageProblem(f"{rev!r} is not a commit of this repository.", hint=hint)
 
 
+def commit_time(repo: Repository, commit: str) -> int:
+    """When a commit (id) was made, seconds since 1970."""
+    return int(git_in(repo, "show", "-s", "--no-show-signature", "--format=%ct", f"{commit}^{{commit}}").split()[-1])
+
+
+def check_out_at(repo: Repository, commit: str, folder: Path) -> None:
+    """Make a repository in `folder` with a commit (id) checked out, its history, and no configuration of this one.
+
+    Objects are borrowed: nothing is copied, and the working tree, refs and hooks of this repository stay as they are.
+    """
+    algorithm = "sha256" if len(commit) == 64 else "sha1"
+    git("init", "-q", "--template=", f"--object-format={algorithm}", str(folder), cwd=repo.top)
+    made = folder / ".git"
+    (made / "objects" / "info").mkdir(exist_ok=True)
+    (made / "objects" / "info" / "alternates").write_bytes(os.fsencode(repo.common_dir / "objects") + b"\n")
+    if (repo.common_dir / "shallow").exists():
+        (made / "shallow").write_bytes((repo.common_dir / "shallow").read_bytes())
+    (made / "HEAD").write_text(f"{commit}\n", encoding="ascii")
+    # read-tree, not checkout: it runs no hook. Filters of the user's configuration would: git-lfs fetches
+    off = [("filter.lfs.smudge", ""), ("filter.lfs.process", ""), ("filter.lfs.required", "false")]
+    git("read-tree", "-u", "--reset", commit, cwd=folder, config=off, timeout=300.0)
+
+
 def merge_base(repo: Repository, one: str, other: str) -> str:
     """The newest commit that both (ids) have in their history. UsageProblem if there is none."""
     out = git_in(repo, "merge-base", one, other, ok=(0, 1)).split()

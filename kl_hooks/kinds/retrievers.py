@@ -91,7 +91,8 @@ def _find_anchored(ws: Workspace, task: Task, limit: int) -> list[Candidate]:
     with suppress(EnvironmentProblem):  # an older graph is better than none
         refresh_graph(ws)
     with ws.store.reading("graph") as db:
-        matches = _matches(db, *_files_and_symbols_in(ws, db, task.text, task.signals.paths))
+        text, paths = "\n".join([*task.names, task.text]), (*task.paths, *task.signals.paths)
+        matches = _matches(db, *_files_and_symbols_in(ws, db, text, paths))
         nearest = _nearest(ws, records, matches)
         outdated = stale_reasons(ws, [one.record for one in nearest])
         current = [one for one in nearest if one.record.id not in outdated]

@@ -12,8 +12,26 @@ CODE: Final = ("file", "symbol")
 """Kinds of candidates that are source: they are ranked and shown by themselves, and have no tier."""
 WEIGHTS: Final = ("default", "none", "low", "high")
 """How much is retrieved: `low` omits what has no proof, `high` adds the neighbors of the nearest symbols."""
-OPTIONS: Final = ("weight", "profile", "max_sources", "pins", "scope")
+OPTIONS: Final = (
+    "weight", "profile", "max_sources", "pins", "scope", "queries", "rounds", "changed", "at", "type", "phase",
+    "complexity", "actor", "attempt", "turn", "threshold", "have",
+)  # fmt: skip
 """Fields of a request that the package log keeps where they differ from their defaults."""
+
+PROFILE_NAMES: Final = ("blended", "tier-first", "authority-first", "rrf", "weighted", "quota")
+"""Ways to rank records (`context.fuse.PROFILES`), the default first."""
+QUOTA: Final = "quota"
+"""The profile that divides the budget by what kind of work the task is."""
+MOST_ROUNDS: Final = 5
+TYPES: Final = ("implementation", "review", "planning", "refinement", "documentation")
+"""Of work."""
+TYPE_ALIASES: Final = {
+    "implement": "implementation", "plan": "planning", "refine": "refinement", "docs": "documentation",
+    "doc": "documentation",
+}  # fmt: skip
+PHASES: Final = ("load", "plan", "implement", "test", "review")
+WORK: Final = ("type", "phase", "complexity", "actor", "attempt", "turn", "threshold")
+"""Fields of a request that only this profile reads."""
 
 WITHHELD: Final = "withheld"
 """In place of the ID of a denied item, for agents: the ID of code or of a page is its path and name."""
@@ -43,6 +61,10 @@ class Task:
 
     text: str
     signals: Signals
+    names: tuple[str, ...] = ()
+    """Dotted names of symbols that the request starts from, besides those in the text."""
+    paths: tuple[str, ...] = ()
+    """Files that it starts from, besides those in the text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +73,7 @@ class Request:
 
     task: str
     budget: str = "6000"
-    """As `context.page.read_budget` reads it."""
+    """As `context.page.read_budget` reads it; empty: the default of the profile."""
     style: str = "text"
     trace_id: str = ""
     weight: str = "default"
@@ -64,6 +86,29 @@ class Request:
     """IDs and paths that belong to the package whatever its task is."""
     scope: tuple[str, ...] = ()
     """Files and folders: code and pages elsewhere are omitted. Empty: everywhere."""
+    queries: tuple[str, ...] = ()
+    """Searched besides the task, each by itself."""
+    rounds: int = 1
+    """How often to search: each further round with words of the best items of those before."""
+    changed: str = ""
+    """A range of commits, `A...B`: what it changes is where the package starts from."""
+    at: str = ""
+    """A revision: what was known there, and nothing newer. Empty: the working tree."""
+    type: str = ""
+    """Of the work: one of `TYPES`, or an alias. This and what follows decides budgets of the profile `quota`."""
+    phase: str = ""
+    complexity: int = 0
+    """1 to 10; 0: not given."""
+    actor: str = ""
+    """The role of whoever does it: `player`, `coach`, or a role that is recorded."""
+    attempt: int = 0
+    """How often it was tried before."""
+    turn: int = 0
+    """Of an automated loop of work and review, from 1; 0: there is none."""
+    have: tuple[str, ...] = ()
+    """IDs of packages that the reader has: what they hold is omitted."""
+    threshold: str = ""
+    """The relevance threshold: `strict`, `relaxed`, or 0 to 1."""
 
     def options(self) -> dict[str, object]:
         """Return what differs from the defaults, as the package log and the ID of a package keep it."""
@@ -150,6 +195,19 @@ class Item:
     """Millionths."""
     parts: Mapping[str, int]
     """What the score is made of, millionths each."""
+    category: str = ""
+    """The category of the budget that it uses; empty where the budget is not divided."""
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """One search of a package that made several."""
+
+    name: str
+    """`query 2`, `round 2`."""
+    text: str
+    found: int
+    """Candidates that no search before it had found."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,3 +263,7 @@ class Package:
     """What was asked for it; the times differ from one build to the next."""
     commit: str = field(default="", compare=False)
     """HEAD when it was built: other commits may have the same content."""
+    searches: tuple[Search, ...] = ()
+    """Empty where the task alone was searched, once."""
+    quota: Mapping[str, object] = field(default_factory=dict)
+    """Of a divided budget: `traits`, `shares`, `metrics`."""

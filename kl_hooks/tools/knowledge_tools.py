@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.context.access import access
 from kl_hooks.errors import UsageProblem
 from kl_hooks.kinds.catalog import MEMORY
+from kl_hooks.model.package import MOST_ROUNDS, PHASES, PROFILE_NAMES, TYPE_ALIASES, TYPES, WEIGHTS
+from kl_hooks.model.text import one_line, suggest_spelling
 from kl_hooks.tools.kind_tools import author, changed_fields, to_dict, tools_of
 from kl_hooks.tools.tool import Arguments, Tool, flag, line, number, several
 
@@ -17,6 +19,16 @@ if TYPE_CHECKING:
 
 
 _PAGE: Final = "A page: the ID of a record, or the path, title or slug of a file in the docs folder."
+_CONTEXT_OPTIONS: Final[Mapping[str, tuple[str, Any]]] = {
+    "at": ("at", ()), "have": ("have", tuple), "iterate": ("rounds", range(1, MOST_ROUNDS + 1)),
+    "phase": ("phase", PHASES), "complexity": ("complexity", range(1, 11)), "type": ("type", (*TYPES, *TYPE_ALIASES)),
+    "actor": ("actor", ()), "attempt": ("attempt", range(101)), "turn": ("turn", range(1, 1001)),
+    "pin": ("pins", tuple), "scope": ("scope", tuple), "threshold": ("threshold", ()), "weight": ("weight", WEIGHTS),
+    "profile": ("profile", PROFILE_NAMES),
+}  # fmt: skip
+"""Option of `kl context` → (field of a request, what it takes: words, a range, several texts, or any text)."""
+_NAMED_OPTIONS: Final = 11
+"""Of these in the listing, which has a limit; the others in the page about tools."""
 _LIMIT: Final = "Most that are given; `total` counts all."
 _TOP: Final = {"type": "integer", "minimum": 1, "maximum": 100,
                "description": "Most memories; else as configured, and 20 where there are no hints."}  # fmt: skip
@@ -54,11 +66,7 @@ def tools(kinds: Sequence[str] = ()) -> Iterator[Tool]:
         {"hints": several("Words of the task."), "top_k": _TOP}, _inject,
         also={"contextHints": "hints", "topK": "top_k"},
     )  # fmt: skip
-    yield Tool(
-        "context", "A small, ranked, cited context package for a task.",
-        {"task": line("The task, in plain words."),
-         "budget": line("Characters, or tokens with `tok`: 6000, 1500tok.")}, _context, ("task",),
-    )  # fmt: skip
+    yield _context_tool()
     yield Tool(
         "record_claim", "State something, with what it rests on. Its tier follows from that: nobody grades a claim.",
         {
@@ -90,6 +98,23 @@ def _proof_tools() -> Iterator[Tool]:
             "limit": number("Most tests that are given.", 100, 1, 1000),
         },
         _impacted,
+    )  # fmt: skip
+
+
+def _context_tool() -> Tool:
+    return Tool(
+        "context", "A small, ranked, cited context package for a task.",
+        {
+            "task": line("In plain words."),
+            "budget": line("6000, or 1500tok"),
+            "queries": several("More."),
+            "changed": line("A...B"),
+            "options": {
+                "type": "object",
+                "description": f"{', '.join([*_CONTEXT_OPTIONS][:_NAMED_OPTIONS])} …",
+            },
+        },
+        _context,
     )  # fmt: skip
 
 
@@ -223,14 +248,40 @@ def _inject(ws: Workspace, given: Arguments) -> Any:
     return {"text": found.text, "ids": list(found.ids), "brief": list(found.brief)}
 
 
-def _context(ws: Workspace, given: Arguments) -> Any:
-    from kl_hooks.context.deliver import deliver
-    from kl_hooks.model.package import Request
+def _context_options(given: Arguments) -> dict[str, Any]:
+    """Return the fields of a request that `options` holds. UsageProblem for what `kl context` would refuse."""
+    found: dict[str, Any] = {}
+    for name, text in given.get("options", {}).items():
+        if name not in _CONTEXT_OPTIONS:
+            raise UsageProblem(f'"{one_line(name, 60)}" is no option.', place="options",
+                               hint=suggest_spelling(name, _CONTEXT_OPTIONS) or "See: kl context --help")  # fmt: skip
+        field, allowed = _CONTEXT_OPTIONS[name]
+        value: Any = text.strip()
+        if allowed is tuple:
+            value = tuple(value.replace(",", " ").split())
+        elif isinstance(allowed, range):
+            if not value.isdecimal() or int(value) not in allowed:
+                raise UsageProblem(f"takes {allowed[0]} to {allowed[-1]}, not {value[:40]!r}.", place=name)
+            value = int(value)
+        elif allowed and value not in allowed:
+            raise UsageProblem(f"takes {', '.join(allowed)}, not {value[:40]!r}.", place=name)
+        found[field] = value
+    return found
 
-    made = deliver(ws, Request(given["task"], given.get("budget") or str(ws.settings.budget)), actor=author(ws))
+
+def _context(ws: Workspace, given: Arguments) -> Any:
+    from kl_hooks.context.deliver import deliver, make_request, trace_id
+
+    options = {name: given.get(name) for name in ("budget", "queries", "changed")} | _context_options(given)
+    request = make_request(given.get("task", ""), "text", trace_id(ws.environ), options)
+    made = deliver(ws, request, actor=author(ws))
     shown = made.document
-    keys = ("package_id", "budget", "coverage", "omitted")
-    return {"text": made.text, **{name: shown[name] for name in keys if name in shown}}
+    more = {name: shown[name] for name in ("searches", "quota") if shown[name]}
+    return {
+        "text": made.text,
+        **{name: shown[name] for name in ("package_id", "budget", "coverage", "omitted")},
+        **more,
+    }
 
 
 def _claim(ws: Workspace, given: Arguments) -> Any:

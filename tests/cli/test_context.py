@@ -86,12 +86,12 @@ def test_json_has_the_agreed_fields_and_no_markup(repo: Path) -> None:
     shown = json.loads(raw)
     assert set(shown) == {
         "schema", "package_id", "request_id", "task", "trace_id", "created_at", "ttl_seconds", "budget", "items",
-        "omitted", "coverage", "policy_decision_id", "characters",
+        "omitted", "coverage", "policy_decision_id", "characters", "searches", "quota",
     }  # fmt: skip
-    assert (shown["schema"], shown["trace_id"], shown["ttl_seconds"]) == ("kl.package/2", "ab" * 16, 1800)
+    assert (shown["schema"], shown["trace_id"], shown["ttl_seconds"]) == ("kl.package/3", "ab" * 16, 1800)
     assert set(shown["items"][0]) == {
         "id", "kind", "title", "form", "text", "tokens", "tier", "freshness", "authority", "path", "line", "score",
-        "reasons", "pinned", "proof",
+        "reasons", "pinned", "proof", "category",
     }  # fmt: skip
     assert not set(raw) & set("<>`") and raw.isascii()
 

@@ -133,7 +133,7 @@ def test_why_names_the_rule(shop: Checkout) -> None:
 def test_where_all_is_denied_the_package_is_empty_valid_and_states_it(shop: Checkout) -> None:
     shop.write(".kl/policy.yaml", "rules:\n  - name: nothing leaves\n    deny: {}\n")
     made = document(shop)
-    assert made["schema"] == "kl.package/2" and made["items"] == [] and made["omitted"]
+    assert made["schema"] == "kl.package/3" and made["items"] == [] and made["omitted"]
     assert {one["reason"] for one in made["omitted"]} == {"denied by policy: nothing leaves"}
     out = context(shop)
     assert f"Nothing to show: .kl/policy.yaml denies {len(made['omitted'])} of the items found." in out

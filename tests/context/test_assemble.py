@@ -84,7 +84,7 @@ def test_two_processes_with_other_hash_seeds_give_the_same_bytes() -> None:
         environ = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": str(root), "PYTHONIOENCODING": "utf-8"}
         ran = subprocess.run([sys.executable, "-c", program], env=environ, cwd=root, capture_output=True, check=True)
         outputs.add(ran.stdout)
-    assert len(outputs) == 1 and b"kl.package/2" in outputs.pop()
+    assert len(outputs) == 1 and b"kl.package/3" in outputs.pop()
 
 
 def test_the_id_changes_with_what_was_asked_and_what_was_found() -> None:

@@ -169,18 +169,31 @@ def test_a_very_long_task_is_answered_but_not_asked_again(root: Path) -> None:
         find_package(replace(ws, clock=FixedClock(LATER)), str(made.document["package_id"]))
 
 
-def test_events_are_bounded_private_and_survive_bad_lines(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.requirement("E10")
+def test_events_are_complete_private_and_survive_bad_lines(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ws = opened(root)
     monkeypatch.setattr(package_log, "MOST_BYTES", 2_000)
     for n in range(100):
         assert package_log.append_event(ws.state, {"event": "x", "n": n}) == ""
     file, older = ws.state.directory / package_log.FILE, ws.state.directory / (package_log.FILE + ".1")
     assert file.stat().st_size <= 2_000 and older.stat().st_size <= 2_000
+    assert [one["n"] for one in package_log.events_newest_first(ws.state)] == list(range(99, -1, -1))
     assert oct(file.stat().st_mode)[-3:] == "600"
     with file.open("ab") as stream:
         stream.write(b'not json\n[]\n{"event": "cut')
     assert next(package_log.events_newest_first(ws.state)) == {"event": "x", "n": 99}
     assert "not recorded" in package_log.append_event(ws.state, {"event": "x" * 100_000})
+
+
+@pytest.mark.requirement("E14")
+def test_the_trace_id_is_in_every_event_of_a_package_and_of_one_that_failed(root: Path) -> None:
+    ws = opened(root, "total")
+    deliver(ws, Request("total", "6000", trace_id="ab" * 16))
+    with pytest.raises(UsageProblem):
+        deliver(ws, Request("total", "6000", trace_id="ab" * 16, scope=("nowhere",)))
+    events = list(package_log.events_newest_first(ws.state))
+    assert events[0]["event"] == "context_failed" and "nowhere" in events[0]["error"]
+    assert len(events) > 3 and {one["trace_id"] for one in events} == {"ab" * 16}
 
 
 def test_an_event_is_never_written_through_a_link(root: Path) -> None:

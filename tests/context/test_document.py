@@ -16,6 +16,7 @@ SHOWN: dict[str, Any] = {
     ],
     "omitted": [{"id": "function:c", "reason": "expired"}],
     "coverage": {"commits": "failed: locked", "symbols": "ok"},
+    "searches": [], "quota": None,
 }  # fmt: skip
 
 

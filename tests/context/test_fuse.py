@@ -66,6 +66,7 @@ def test_profiles_decide_what_comes_before_relevance() -> None:
     first = {name: fuse(lists, profile=name)[0].candidate.id.rpartition(".")[2] for name in PROFILES}
     assert first == {
         "blended": "near", "tier-first": "proven", "authority-first": "written", "rrf": "near", "weighted": "near",
+        "quota": "near",
     }  # fmt: skip
     tied = {"x": [candidate("a")], "y": [candidate("b", tier=Tier.VERIFIED)]}
     scores = [item.score for item in fuse(tied, profile="rrf")]

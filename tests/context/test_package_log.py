@@ -9,11 +9,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kl_hooks.clock import iso
-from kl_hooks.context.package_log import FILE, OLD, expired_logs, rotate_logs
+from kl_hooks.context.package_log import FILE, expired_logs, rotate_logs
 from kl_hooks.model.lifecycle import Lifecycle
 from tests.support import NOW, Checkout
 
 DAY = 86_400_000_000
+OLD = FILE + ".1"
 AGES = st.lists(st.integers(0, 200), max_size=5)
 
 
@@ -25,7 +26,7 @@ def write(repo: Checkout, name: str, ages: list[int]) -> None:
 
 
 def stored(repo: Checkout) -> list[int]:
-    paths = [repo.state / name for name in (FILE, OLD) if (repo.state / name).exists()]
+    paths = repo.state.glob(f"{FILE}*")
     lines = [line for path in paths for line in path.read_text().splitlines() if line.startswith("{")]
     return sorted(json.loads(line)["age"] for line in lines)
 
@@ -36,6 +37,8 @@ def test_nothing_young_is_lost_and_a_second_time_changes_nothing(
     repo: Checkout, now: list[int], old: list[int]
 ) -> None:
     repo.state.mkdir(exist_ok=True)
+    for path in repo.state.glob(f"{FILE}*"):
+        path.unlink()
     for name, ages in ((FILE, now), (OLD, old)):
         (repo.state / name).touch()
         write(repo, name, ages)

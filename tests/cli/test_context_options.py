@@ -1,0 +1,233 @@
+"""The options of `kl context` that change where a package starts from, how often it looks, and how it is divided."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.support import Checkout
+
+PRICE = '''"""Prices."""
+
+
+def round_total(cents):
+    """Round a checkout total half up."""
+    return cents
+
+
+class Cart:
+    def checkout(self):
+        return round_total(3)
+'''
+FILES = {
+    "src/shop/__init__.py": "",
+    "src/shop/price.py": PRICE,
+    "src/shop/mail.py": 'def send_mail(to):\n    """Send a letter."""\n',
+    "tests/test_price.py": "from shop.price import round_total\n\n\ndef test_halves():\n    assert round_total(3)\n",
+}
+DECISION = """---
+id: ADR-{number:04}
+title: {title}
+status: accepted
+date: 2026-11-01
+governs: [{governs}]
+---
+
+## Context
+
+Totals differ.
+
+## Decision
+
+{title}.
+"""
+
+
+@pytest.fixture
+def shop(repo: Checkout) -> Checkout:
+    """Two commits: a shop, then a decision on its prices and a change of one function."""
+    for path, text in FILES.items():
+        repo.write(path, text)
+    assert repo.kl("init", "--yes").returncode == 0
+    repo.commit("A shop")
+    decide(repo, 1, "Round half even", "src/shop/price.py")
+    repo.write("src/shop/price.py", PRICE.replace("return cents", "return cents + 1"))
+    repo.commit("Add a cent")
+    return repo
+
+
+def decide(repo: Checkout, number: int, title: str, governs: str) -> None:
+    slug = title.lower().replace(" ", "-")
+    repo.write(
+        f".kl/knowledge/decisions/ADR-{number:04}-{slug}.md",
+        DECISION.format(number=number, title=title, governs=governs),
+    )
+
+
+def package(repo: Checkout, *args: str) -> dict[str, Any]:
+    ran = repo.kl("context", *args, "--format", "json")
+    assert ran.returncode == 0, ran.stderr
+    found: dict[str, Any] = json.loads(ran.stdout)
+    return found
+
+
+def ids(shown: dict[str, Any]) -> list[str]:
+    return [one["id"] for one in shown["items"]]
+
+
+def test_a_range_of_commits_brings_what_it_changes_its_callers_tests_and_decisions(shop: Checkout) -> None:
+    text = shop.kl("context", "--changed", "HEAD~1...HEAD", "--explain").stdout
+    assert "ADR-0001" in text and "Round half even" in text
+    lines = text.splitlines()
+    assert lines.index("- src/shop/price.py") < next(n for n, x in enumerate(lines) if x.startswith("  round_total:4"))
+    for reason in (
+        "          changed in HEAD~1...HEAD",
+        "          uses shop.price.round_total, changed in HEAD~1...HEAD",
+        "          a test of shop.price.round_total, changed in HEAD~1...HEAD",
+        "          it governs src/shop/price.py, and the task names src/shop/price.py",
+    ):
+        assert reason in lines, (reason, text)
+    assert "send_mail" not in text
+    shown = package(shop, "--changed", "HEAD~1..HEAD", "send letters")
+    assert shown["task"] == "send letters" and "function:shop.mail.send_mail" in ids(shown)
+    assert ids(shown).index("function:shop.price.round_total") < ids(shown).index("function:shop.mail.send_mail")
+    why = shop.kl("context", "why", "Cart.checkout", shown["package_id"][:5]).stdout
+    assert "uses shop.price.round_total, changed in HEAD~1..HEAD" in why
+    # up to the files on disk: what is not committed counts too
+    shop.write("src/shop/mail.py", 'def send_mail(to):\n    """Send a letter."""\n    return to\n')
+    shop.write("src/shop/new.py", "def brand_new():\n    pass\n")
+    shown = package(shop, "--changed", "HEAD")
+    assert {"function:shop.mail.send_mail", "file:src/shop/new.py"} <= set(ids(shown))
+    wrong = shop.kl("context", "--changed", "nowhere...HEAD")
+    assert wrong.returncode == 2 and "'nowhere' is not a commit of this repository." in wrong.stderr
+
+
+def test_at_a_revision_nothing_newer_is_visible_and_the_bytes_are_the_same(shop: Checkout) -> None:
+    old, new = (package(shop, "round_total", "--at", rev) for rev in ("HEAD~1", "HEAD"))
+    assert "ADR-0001" in ids(new) and "ADR-0001" not in ids(old)
+    assert "commit:" not in "".join(ids(old)) or "Add a cent" not in json.dumps(old)
+    shop.write("src/shop/later.py", "def round_total_later():\n    pass\n")
+    before = shop.git("status", "--porcelain")
+    again = shop.kl("context", "round_total", "--at", shop.git("rev-parse", "HEAD~1"))
+    assert again.stdout.split()[2] == old["package_id"] and "later" not in again.stdout
+    assert shop.git("status", "--porcelain") == before and not shop.git("worktree", "prune", "-v")
+    assert shop.kl("context", "show", old["package_id"]).stdout == again.stdout
+    # what is denied today is denied there too
+    shop.write(".kl/policy.yaml", 'version: 1\nrules:\n  - name: prices\n    deny: {paths: ["src/shop/price.py"]}\n')
+    assert "round_total:4" not in shop.kl("context", "round_total", "--at", "HEAD~1").stdout
+    wrong = shop.kl("context", "x", "--at", "nowhere")
+    assert wrong.returncode == 2 and "'nowhere' is not a commit" in wrong.stderr
+
+
+@pytest.mark.requirement("D25", "A7")
+def test_several_queries_further_rounds_and_what_a_reader_has(shop: Checkout) -> None:
+    decide(shop, 2, "Letters go out at night", "src/shop/mail.py")
+    both = shop.kl("context", "round totals", "--query", "letters at night", "--explain").stdout
+    assert "query 1: " in both and "query 2: " in both and "found by query 2" in both
+    assert "ADR-0001" in both and "ADR-0002" in both
+    only = package(shop, "--query", "send letters")
+    assert only["task"] == "send letters" and only["searches"] == []
+    first, more = package(shop, "halves"), package(shop, "halves", "--iterate", "3")
+    assert [one["name"] for one in more["searches"]] == ["query 1", "round 2", "round 3"][: len(more["searches"])]
+    assert more["searches"][1]["text"] == "test" and len(more["searches"]) == 3
+    new = set(ids(more)) - set(ids(first))
+    assert new and all("found by round" in str(one["reasons"]) for one in more["items"] if one["id"] in new)
+    assert package(shop, "halves", "--iterate", "3")["package_id"] == more["package_id"]
+    assert shop.kl("context", "x", "--iterate", "6").returncode == 2
+    # what is in a package that the reader has is not given again
+    rest = shop.kl("context", "halves", "--iterate", "3", "--have", first["package_id"][:6]).stdout
+    assert not any(f"  {one} " in rest for one in ids(first)) and rest.split()[2] != more["package_id"]
+    nothing = shop.kl("context", "halves", "--have", first["package_id"]).stdout
+    assert "Nothing new: what fits this task was given before." in nothing
+    assert "is not a package" in shop.kl("context", "x", "--have", "y").stderr
+    found = json.loads(shop.kl("tool", "context", json.dumps({"queries": ["halves", "send letters"]})).stdout)
+    assert [one["name"] for one in found["result"]["searches"]] == ["query 1", "query 2"]
+
+
+@pytest.mark.requirement("B36", "B37", "B38", "B40", "B44", "B45", "B46", "B47", "B48", "B49")
+def test_the_profile_quota_follows_from_the_work_and_states_so(shop: Checkout) -> None:
+    task = "Round totals half up"
+    outcome = ("--title", "Round totals half up", "--failure", "--review-cycles", "3")
+    assert shop.kl("outcome", "capture", *outcome).returncode == 0
+    shown = package(shop, task, "--attempt", "2", "--phase", "implement", "--complexity", "8", "--type", "docs")
+    quota = shown["quota"]
+    traits = quota["traits"]
+    assert set(traits) == {
+        "task_id", "description", "tech_stack", "task_type", "current_phase", "complexity", "is_first_of_type",
+        "similar_task_count", "feature_id", "is_refinement", "refinement_attempt", "previous_failure_type",
+        "avg_turns_for_type", "success_rate_for_type", "current_actor", "turn_number", "is_autobuild",
+        "has_previous_turns",
+    }  # fmt: skip
+    assert (traits["task_type"], traits["current_phase"], traits["complexity"]) == ("documentation", "implement", 8)
+    assert (traits["similar_task_count"], traits["avg_turns_for_type"], traits["success_rate_for_type"]) == (1, 4, 0)
+    assert (traits["is_refinement"], traits["previous_failure_type"]) == (True, "task_failed")
+    # 6000 tokens, +15 % for few similar tasks, +20 % for another attempt
+    assert shown["budget"]["total"] == 8_280 and shown["budget"]["estimator"] == "json/2"
+    assert quota["shares"]["warnings"]["share"] == 0.35 and quota["threshold"] == 0.55
+    assert {"similar_outcomes", "relevant_patterns", "architecture_context"} <= {i["category"] for i in shown["items"]}
+    assert quota["shares"]["relevant_patterns"]["used"] <= 2 * quota["shares"]["relevant_patterns"]["allocated"]
+    metrics = quota["metrics"]
+    assert metrics["items_above_threshold"] + metrics["items_below_threshold"] == metrics["total_items_retrieved"]
+    assert metrics["budget_utilization"] == round(shown["budget"]["used"] / 8_280, 4)
+    text = shop.kl("context", "show", shown["package_id"]).stdout
+    assert f"Job-Specific Context   Budget: {shown['budget']['used']:,}/8,280 tokens (estimate json/2)" in text
+    assert "## similar outcomes\n" in text and "\n## architecture context\n" in text
+    plain = package(shop, task, "--profile", "quota", "--budget", "900tok")
+    assert plain["quota"]["traits"]["complexity"] == 5 and plain["quota"]["adjustments"][0]["percent"] == 15
+    assert plain["budget"] == {**plain["budget"], "total": 900, "unit": "tokens"}
+    explained = shop.kl("context", task, "--threshold", "strict", "--explain").stdout
+    assert "\ntraits: implementation, phase load, complexity 5, 1 similar tasks, fewer than 3 similar" in explained
+    assert "relevance threshold 0.7\n" in explained and "\nshare of warnings: 15.0%, 690 tokens, 0 used\n" in explained
+    event = next(json.loads(line) for line in reversed((shop.state / "events.jsonl").read_text().splitlines())
+                 if '"context_assembly"' in line)  # fmt: skip
+    assert event["metrics"]["total_items_retrieved"] > 0 and event["options"]["threshold"] == "strict"
+
+
+@pytest.mark.requirement("B36", "B43")
+def test_a_role_gets_its_rules_gates_and_turns(shop: Checkout) -> None:
+    assert shop.kl("seed", "--system").returncode == 0
+    turn = ("--feature", "FEAT-PAY-3", "--task", "TASK-7", "--review", "rejected", "--feedback", "No")
+    assert shop.kl("turn", "add", *turn).returncode == 0
+    task = "Round totals of FEAT-PAY-3 for TASK-7"
+    shown = package(shop, task, "--actor", "coach", "--turn", "2", "--complexity", "8")
+    text = shop.kl("context", "show", shown["package_id"]).stdout
+    assert "## role constraints\n" in text and "# coach (feature-build)" in text
+    assert "## quality gate configs\n" in text and "coverage at least 80 %" in text and "do NOT adjust" in text
+    assert "## turn states\n" in text and "MUST ADDRESS" in text
+    traits = shown["quota"]["traits"]
+    assert (traits["task_id"], traits["feature_id"], traits["has_previous_turns"]) == ("TASK-7", "FEAT-PAY-3", True)
+    assert "coach" not in shop.kl("context", task, "--profile", "quota").stdout
+    given = {"task": task, "options": {"actor": "player", "complexity": "3"}}
+    found = json.loads(shop.kl("tool", "context", json.dumps(given)).stdout)["result"]
+    assert "# player (feature-build)" in found["text"] and found["quota"]["traits"]["complexity"] == 3
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (("--phase", "sleep"), "'sleep' is not one of 'load', 'plan', 'implement', 'test', 'review'"),
+        (("--complexity", "11"), "11 is not in the range 1<=x<=10"),
+        (("--actor", "clown"), "--actor: 'clown' is no role here. Use player, coach, or the name of a role"),
+        (("--threshold", "2"), "--threshold: takes strict, relaxed or 0 to 1, not '2'."),
+        (("--phase", "plan", "--profile", "rrf"), "--phase: has no effect with the profile rrf."),
+        (("--profile", "quota", "--budget", "100tok"), "--budget must be at least 160 tokens."),
+    ],
+)
+def test_wrong_options_are_refused(repo: Checkout, args: tuple[str, ...], message: str) -> None:
+    repo.write(".kl/README", "kl\n")
+    ran = repo.kl("context", "x", *args)
+    assert ran.returncode == 2 and message in ran.stderr, ran.stderr
+
+
+def test_wrong_options_of_the_tool_are_refused(repo: Checkout) -> None:
+    repo.write(".kl/README", "kl\n")
+    for options, message in (
+        ({"complexity": "x"}, "complexity: takes 1 to 10, not 'x'."),
+        ({"phase": "sleep"}, "phase: takes load, plan, implement, test, review, not 'sleep'."),
+        ({"phaze": "plan"}, 'options: "phaze" is no option.'),
+    ):
+        ran = repo.kl("tool", "context", json.dumps({"task": "x", "options": options}))
+        error = json.loads(ran.stdout)["error"]
+        assert (ran.returncode, f"{error['place']}: {error['reason']}") == (2, message)
