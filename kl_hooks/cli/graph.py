@@ -14,7 +14,6 @@ import click
 from kl_hooks.cli.groups import LazyGroup
 from kl_hooks.cli.options import F, Option, format_option, top_option
 from kl_hooks.cli.output import counted, echo, echo_json, echo_line, echo_lines, progress, warn, workspace
-from kl_hooks.cli.record_output import agent_access
 from kl_hooks.code.query.serialize import answer_to_dict, link_to_dict, page_to_dict, path_to_dict, symbol_to_dict
 from kl_hooks.errors import UsageProblem
 from kl_hooks.model.text import one_line
@@ -294,6 +293,8 @@ def search(
 
     --kind violation finds what the last `kl arch check` of the working tree found, with its receipt.
     """
+    # imported here: a question about code alone reads no records
+    from kl_hooks.cli.record_output import agent_access
     from kl_hooks.code.query.search import find_all
     from kl_hooks.code.query.serialize import found_to_dict
 

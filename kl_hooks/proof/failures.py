@@ -313,8 +313,11 @@ class _Changes:
         """
         sql = "SELECT sha, subject, at FROM commit_log WHERE tree = ? ORDER BY at, sha"
         rows = self._db.rows(sql, (passed.receipt.tree,)) if self._db else []
-        # a commit has whole seconds
-        made = [row for row in rows if micros(str(row[2])) + SECOND > micros(failed.receipt.ended)]
+        # a commit has whole seconds; the one that the failure was seen on may be of the very second
+        made = [
+            row for row in rows
+            if row[0] != failed.receipt.head and micros(str(row[2])) + SECOND > micros(failed.receipt.ended)
+        ]  # fmt: skip
         return (str(made[0][0]), str(made[0][1])) if made else ("", "")
 
 

@@ -39,7 +39,7 @@ def test_what_binds_is_reported_under_its_heading(repo: Checkout) -> None:
     assert "system_context" not in less
 
 
-def test_what_nobody_committed_ranks_as_an_agent_s(repo: Checkout) -> None:
+def test_what_was_edited_without_kl_and_not_committed_ranks_as_an_agent_s(repo: Checkout) -> None:
     rule = made(repo, "decision", "new", "Parse with ast", "--context", "Speed.", "--decision", "Use ast.")
     made(repo, "decision", "accept", rule)
 
@@ -47,6 +47,10 @@ def test_what_nobody_committed_ranks_as_an_agent_s(repo: Checkout) -> None:
         found = json.loads(repo.kl("context", "critical", "--format", "json").stdout)["architecture_decisions"]
         return str(found[0]["authority"])
 
+    # a person typed it, and the file is as kl wrote it
+    assert authority() == "human"
+    file = next((repo.root / ".kl" / "knowledge" / "decisions").glob(f"{rule}*"))
+    file.write_text(file.read_text(encoding="utf-8").replace("Use ast.", "Use libcst."), encoding="utf-8")
     assert authority() == "agent"
     assert "ranks as an agent's" in repo.kl("context", "parse with ast", "--explain").stdout
     repo.commit()

@@ -40,7 +40,7 @@ TABLE = {
     "no git": Expected(3, 3, 3, 1, ("git was not found in PATH.", "Install git 2.31 or newer.")),
     "old git": Expected(3, 3, 3, 1, ("git 2.20.1 is too old.", "Install git 2.31 or newer.")),
     "no repository": Expected(3, 3, 3, 1, ("plain: not a git repository.", "--root")),
-    "not set up": Expected(3, 0, 3, 1, ("repo: kl is not set up here.", "kl init")),
+    "not set up": Expected(3, 3, 3, 1, ("repo: kl is not set up here.", "kl init")),
     "empty repository": Expected(0, 1, 0, 0),
     "detached": FINE,
     "linked worktree": FINE,

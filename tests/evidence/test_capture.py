@@ -78,7 +78,8 @@ def test_the_opening_states_who_and_where(repo: Checkout, monkeypatch: pytest.Mo
     assert found["parent"] == "ab" * 16
     assert (found["head"], found["branch"]) == (repo.git("rev-parse", "HEAD"), "main")
     assert found["tree"] == repo.git("rev-parse", "HEAD^{tree}") != found["tree_all"]
-    assert {"python", "implementation", "platform", "plugins", "untracked"} == set(found["environment"])
+    names = {"python", "implementation", "platform", "plugins", "untracked", "changes"}
+    assert names == set(found["environment"])
     assert "changed" not in found
 
 
