@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import doctest
 import fcntl
+import json
 import logging
 import os
 import sys
@@ -48,9 +49,16 @@ def test_the_examples_of_the_page_work(shop: Checkout) -> None:
     assert (done.failed, done.attempted > 20) == (0, True), "".join(failures)
 
 
-def test_it_is_the_same_package_as_the_command_s(shop: Checkout) -> None:
+@pytest.mark.requirement("A3")
+def test_it_is_the_same_package_as_that_of_the_command_the_tool_and_the_hook(shop: Checkout) -> None:
     package = kl.open(shop.root / "shop").build_context(TASK)
     assert package.text == shop.kl("context", TASK).stdout
+    found = json.loads(shop.kl("tool", "context", json.dumps({"task": TASK})).stdout)["result"]
+    assert (found["text"], found["package_id"]) == (package.text, package.id)
+    shop.git("config", "kl.agents", "claude")
+    payload = {"hook_event_name": "UserPromptSubmit", "cwd": str(shop.root), "session_id": "s1", "prompt": TASK}
+    hook = shop.kl("agents", "hook", "UserPromptSubmit", "--agent", "claude", input=json.dumps(payload))
+    assert json.loads(hook.stdout)["hookSpecificOutput"]["additionalContext"].strip() == package.text.strip()
     assert package.coverage["code"] == "ok" and package.document["package_id"] == package.id
     assert kl.open(shop.root).build_context(TASK, given=[item.id for item in package.items]).items == ()
 

@@ -19,6 +19,7 @@ from kl_hooks.context.page import (
     NOTHING,
     QUARTERS,
     STYLES,
+    SUMMARY,
     UNKNOWN_ID,
     Chosen,
     Code,
@@ -29,6 +30,7 @@ from kl_hooks.context.page import (
     fit,
     grouped,
     read_budget,
+    unfitted_pins,
     write_budget,
 )
 from kl_hooks.context.signals import read_signals
@@ -42,6 +44,7 @@ from kl_hooks.model.package import (
     QUOTA,
     WORK,
     Budget,
+    Candidate,
     Item,
     Omission,
     Package,
@@ -52,7 +55,7 @@ from kl_hooks.model.package import (
     Task,
 )
 from kl_hooks.model.symbol import split_id
-from kl_hooks.model.text import counted
+from kl_hooks.model.text import counted, one_line
 
 if TYPE_CHECKING:
     from kl_hooks.context.policy import Policy
@@ -252,6 +255,8 @@ def assemble(
         nothing = ""  # a note has the reason
     shares = _shares(quota, budget) if quota else None
     fitted = fit(relevant, budget, style, code=code, notes=notes, omissions=omissions, nothing=nothing, shares=shares)
+    if not request.max_sources:
+        _require_pins(unfitted_pins(fitted, relevant, code), budget, style)
     items = tuple(_item(chosen) for chosen in (*fitted.chosen, *fitted.code))
     config = {"budget": write_budget(budget), "style": request.style, "weights": dict(found.weights)}
     facts = {
@@ -269,6 +274,18 @@ def assemble(
         package_id, task.text, fitted.budget, items, fitted.omissions, found.coverage, text, sizes, decision,
         quota=divided,
     )  # fmt: skip
+
+
+def _require_pins(missing: Sequence[Candidate], budget: Budget, style: Style) -> None:
+    """Raise UsageProblem where something is pinned and did not fit: a package without it is not what was asked for."""
+    if missing:
+        count = estimator_of(budget).count
+        sizes = (f"{one.id} ({count(style.item(one, 'summary', one_line(one.summary or one.title, SUMMARY)))})"
+                 for one in missing)  # fmt: skip
+        raise UsageProblem(
+            f"{', '.join(sizes)} can't be included: the pins are larger than {budget.total} {budget.unit}, each as a "
+            "line.", place="--pin", hint="Pin less, or give more: --budget 6000",
+        )  # fmt: skip
 
 
 def _shares(quota: Quota, budget: Budget) -> Shares:

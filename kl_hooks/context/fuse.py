@@ -108,8 +108,9 @@ def merge(found: Sequence[Candidate]) -> Candidate:
     best = max(found, key=lambda c: (c.is_lasting, _tier(c), len(c.text), c.text, c.title, c.freshness))
     path, line = next(((c.path, c.line) for c in (best, *found) if c.path), ("", 0))
     reasons = tuple(dict.fromkeys(r for c in found for r in c.reasons))
-    beyond = next((c.beyond for c in found if c.beyond), "")
     pinned = any(c.pinned for c in found)
+    # what is asked for by its ID is never too far
+    beyond = "" if pinned else next((c.beyond for c in found if c.beyond), "")
     return replace(best, path=path, line=line, reasons=reasons, beyond=beyond, pinned=pinned)
 
 

@@ -97,7 +97,7 @@ _OMISSIONS_LINE: Final = 100
 _OMISSIONS_FROM: Final = 1_000
 """… in budgets of at least so many characters."""
 SUMMARY: Final = 160
-"""Characters of a summary; a pinned item may be cut to less before it is omitted:"""
+"""Characters of a summary; a pinned item may be cut to less before it does not fit:"""
 _SHORTER: Final = (100, 60, 40, 30, 20)
 _CHARACTERS_PER_FILE: Final = 160
 """One path for each so many characters of the budget (40 tokens), before any symbol."""
@@ -461,12 +461,23 @@ def fit(
     small = count("x" * _OMISSIONS_FROM) > budget.total
     spare = 0 if small else _OMISSIONS_LINE
     fitted = frame if small else _with_notes(frame, lines, style)
-    filling = _Filling(fitted, style, spare)
-    fitted = filling.fill_shares(ranked, code, shares) if shares else filling.fill(ranked, code)
+    empty = fitted
+    for most in (budget_characters(budget), SUMMARY, *_SHORTER):
+        filling = _Filling(empty, style, spare, pin_characters=most)
+        fitted = filling.fill_shares(ranked, code, shares) if shares else filling.fill(ranked, code)
+        if not unfitted_pins(fitted, ranked, code):
+            break
     if small:  # pinned items come before notes about the package
         fitted = _with_notes(fitted, lines, style)
     fitted = _with_notes(fitted, _omission_notes(fitted, any_found), style)
     return _settle(fitted, style)
+
+
+def unfitted_pins(fitted: Fitted, ranked: Sequence[Ranked], code: Code) -> list[Candidate]:
+    """Return what is pinned and was omitted."""
+    shown = {one.ranked.candidate.id for one in (*fitted.chosen, *fitted.code)}
+    asked = (one.candidate for one in (*ranked, *code.files, *code.symbols))
+    return [one for one in asked if one.pinned and one.id not in shown]
 
 
 def _settle(fitted: Fitted, style: Style) -> Fitted:
@@ -521,6 +532,8 @@ class _Filling:
     """The size that code must leave the page in; 0: the budget."""
     category: str = ""
     """What is filled now, of a divided budget."""
+    pin_characters: int = 0
+    """Most characters of what is quoted of a pinned record: the first ones must leave room for the others."""
 
     def fill_shares(self, ranked: Sequence[Ranked], code: Code, shares: Shares) -> Fitted:
         """Fill category by category; what a category does not need is left to the next ones, up to twice their own."""
@@ -583,7 +596,8 @@ class _Filling:
         name, budget = self.category or item.candidate.kind, self.frame.budget
         heading = self._heading(name)
         for shown, form, text in _forms(item, budget):
-            if len(text) > budget_characters(budget):  # before the rendering, which costs more
+            # before the rendering, which costs more
+            if len(text) > (self.pin_characters if item.candidate.pinned else budget_characters(budget)):
                 continue
             block = self.style.item(shown, form, text)
             if self._size(heading + block) <= limit:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
+from kl_hooks.config.kinds_file import BUDGET_CATEGORIES
 from tests.support import Checkout
 
 PRICE = '''"""Prices."""
@@ -183,6 +186,62 @@ def test_the_profile_quota_follows_from_the_work_and_states_so(shop: Checkout) -
     event = next(json.loads(line) for line in reversed((shop.state / "events.jsonl").read_text().splitlines())
                  if '"context_assembly"' in line)  # fmt: skip
     assert event["metrics"]["total_items_retrieved"] > 0 and event["options"]["threshold"] == "strict"
+
+
+@pytest.mark.requirement("B39", "B41", "B42")
+def test_the_divided_budget_follows_from_complexity_type_and_phase(shop: Checkout) -> None:
+    task = "Round totals half up"
+    for _ in range(3):  # known work: nothing is added for what is new
+        assert shop.kl("outcome", "capture", "--title", task, "--success").returncode == 0
+
+    def divided(*args: str) -> tuple[int, list[float]]:
+        shown = package(shop, task, "--profile", "quota", *args)
+        assert shown["quota"]["adjustments"] == [] and shown["budget"]["used"] <= shown["budget"]["total"]
+        shares = [shown["quota"]["shares"][name] for name in BUDGET_CATEGORIES]
+        assert round(sum(one["share"] for one in shares), 3) == 1
+        assert all(one["allocated"] <= one["share"] * shown["budget"]["total"] + 1 for one in shares)
+        return shown["budget"]["total"], [round(one["share"], 3) for one in shares[:6]]
+
+    standard = [0.15, 0.25, 0.2, 0.2, 0.15, 0.05]
+    assert [divided("--complexity", level) for level in ("3", "6", "7")] == [
+        (2_000, standard), (4_000, standard), (6_000, standard),
+    ]  # fmt: skip
+    assert divided("--type", "review")[1] == [0.143, 0.143, 0.286, 0.238, 0.143, 0.048]
+    assert divided("--type", "planning")[1] == [0.227, 0.136, 0.182, 0.273, 0.136, 0.045]
+    assert divided("--phase", "implement")[1] == [0.13, 0.217, 0.261, 0.174, 0.174, 0.043]
+    assert divided("--phase", "test")[1] == [0.136, 0.318, 0.182, 0.182, 0.136, 0.045]
+
+
+@pytest.mark.requirement("E17", "E4")
+def test_pins_are_cut_to_a_line_and_refused_where_that_is_too_large(shop: Checkout) -> None:
+    pins = [option for number in range(2, 6) for option in ("--pin", f"ADR-{number:04}")]
+    for number in range(2, 6):
+        decide(shop, number, f"Rounding rule {number} " + "of totals " * 12, "src/shop/price.py")
+    for size in (700, 900, 2_000, 6_000):
+        shown = package(shop, "round_total", *pins, "--budget", str(size))
+        assert shown["budget"]["used"] <= size
+        assert {f"ADR-{number:04}" for number in range(2, 6)} <= set(ids(shown)), (size, shown["omitted"])
+    ran = shop.kl("context", "round_total", *pins, "--budget", "300")
+    assert ran.returncode == 2 and not ran.stdout
+    assert re.search(r"--pin: ADR-000\d \(\d+\).* can't be included: the pins are larger than 300 ch", ran.stderr)
+    assert "Pin less, or give more" in ran.stderr
+
+
+@pytest.mark.requirement("E10")
+def test_a_package_is_recorded_for_90_days(shop: Checkout) -> None:
+    def made(days: int) -> str:
+        then = datetime.now(UTC) - timedelta(days=days)
+        return str(package(shop, f"round_total {days}", "--now", then.strftime("%Y-%m-%dT%H:%M:%SZ"))["package_id"])
+
+    old = made(92)
+    assert "events.jsonl" in shop.kl("knowledge", "gc", "--apply").stdout
+    gone = shop.kl("context", "show", old)
+    assert gone.returncode == 2 and f"{old}: no package of this id was made here" in gone.stderr
+    young = made(89)
+    assert "events.jsonl" not in shop.kl("knowledge", "gc", "--apply").stdout
+    again = shop.kl("context", "show", young)
+    assert again.returncode == 0 and again.stdout.split()[2] == young
+    assert f"{young} is no longer cached; built again from its request, the same." in again.stderr
 
 
 @pytest.mark.requirement("B36", "B43")

@@ -92,6 +92,7 @@ def with_client(repo: Checkout, work: Callable[[ClientSession], Awaitable[None]]
     anyio.run(run)
 
 
+@pytest.mark.requirement("A3")
 def test_a_session_of_the_official_client(served: Checkout) -> None:
     async def work(session: ClientSession) -> None:
         tools = (await session.list_tools()).tools
@@ -104,6 +105,7 @@ def test_a_session_of_the_official_client(served: Checkout) -> None:
         text = package.content[0].text  # type: ignore[union-attr]
         assert text.startswith("[Pipeline Knowledge] cp-") and "- src/a.py\n  feed:6" in text
         assert (package.structured_content or {})["package_id"] == text.split()[2]
+        assert text == served.kl("context", "make `feed` faster", "--budget", "1500").stdout
         wrong = await session.call_tool("graph_refs", {"id": "nowhere"})
         assert wrong.is_error and "nowhere" in wrong.content[0].text  # type: ignore[union-attr]
         late = await session.call_tool("objective_list", {"limt": 3})
