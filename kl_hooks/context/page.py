@@ -533,7 +533,7 @@ class _Filling:
     category: str = ""
     """What is filled now, of a divided budget."""
     pin_characters: int = 0
-    """Most characters of what is quoted of a pinned record: the first ones must leave room for the others."""
+    """Most characters of what is quoted of a pinned record: the first ones must leave space for the others."""
 
     def fill_shares(self, ranked: Sequence[Ranked], code: Code, shares: Shares) -> Fitted:
         """Fill category by category; what a category does not need is left to the next ones, up to twice their own."""

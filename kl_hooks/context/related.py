@@ -22,6 +22,7 @@ from kl_hooks.graph import links
 from kl_hooks.model.package import CODE, Candidate, Request, Task
 from kl_hooks.model.symbol import split_id
 from kl_hooks.model.text import one_line
+from kl_hooks.proof.claims import newest_claims
 from kl_hooks.proof.symbol_tests import rarest_executed, results, tests_calling, tests_executing
 from kl_hooks.records.liveness import live_records
 
@@ -203,6 +204,7 @@ def add_related(
                 lists["pins"] = tuple(_pinned(ws, None, request.pins))
         if changes:
             lists["changed records"] = tuple(_changed_records(ws, changes))
+        lists = _with_claims(ws, lists, policy)
     except UsageProblem:  # a pin that names nothing is a usage error; a graph that can't be read only lowers coverage
         raise
     except (KlError, OSError) as problem:
@@ -378,6 +380,30 @@ def _with(row: Candidate, bodies: Mapping[str, str], words: Mapping[str, str]) -
     if row.kind not in CODE or (row.id not in bodies and row.id not in words):
         return row
     return replace(row, text=bodies.get(row.id, row.text), proof=words.get(row.id, ""))
+
+
+def _with_claims(
+    ws: Workspace, lists: dict[str, tuple[Candidate, ...]], policy: Policy | None
+) -> dict[str, tuple[Candidate, ...]]:  # fmt: skip
+    """Return the lists where each item has the tier and the end of the newest claim about it."""
+    nodes = {name: f"{kind.node}:" for name, kind in ws.kinds.items() if kind.node}
+
+    def names(row: Candidate) -> tuple[str, str]:
+        return row.id, nodes.get(row.kind, "") + row.id  # a claim names a decision either way
+
+    known = newest_claims(ws, {name for rows in lists.values() for row in rows for name in names(row)})
+
+    def claimed(row: Candidate) -> Candidate:
+        about = [known[name] for name in names(row) if name in known]
+        one = max(about, key=lambda one: one.made_at, default=None)
+        if one is None or (policy and not policy.shows(Candidate(f"claim:{one.id}", "claim", "", "", "", row.path))):
+            return row
+        words = f"claim {one.tier.word}" + (f" until {one.expires[:10]}" if one.expires else "")
+        if row.kind in CODE:
+            return replace(row, proof=f"{row.proof}; {words}" if row.proof else words)
+        return replace(row, marks=(*row.marks, words))
+
+    return {name: tuple(map(claimed, rows)) for name, rows in lists.items()} if known else lists
 
 
 def _body(ws: Workspace, symbol: Symbol) -> str:

@@ -227,6 +227,26 @@ def test_pins_are_cut_to_a_line_and_refused_where_that_is_too_large(shop: Checko
     assert "Pin less, or give more" in ran.stderr
 
 
+@pytest.mark.requirement("A16")
+def test_tier_and_end_of_the_newest_claim_are_at_what_it_is_about(shop: Checkout) -> None:
+    symbol, record = "function:shop.price.round_total", "ADR-0001"
+    claim = ("claim", "add", "--about")
+    assert shop.kl(*claim, symbol, "It is exact", "--expires", "2030-01-31").returncode == 0
+    assert shop.kl(*claim, "function:shop.mail.send_mail", "It is slow").returncode == 0
+    assert shop.kl(*claim, record, "Auditors agree", "--expires", "2031-05-06").returncode == 0
+    text = shop.kl("context", "round_total and send_mail", "--pin", record).stdout
+    assert "round_total:4 (claim assumed until 2030-01-31)" in text
+    assert "send_mail:1 (claim assumed)" in text
+    assert "- [inferred · current · claim assumed until 2031-05-06] ADR-0001" in text
+    later = shop.kl("context", "round_total", "--now", "2030-02-01T00:00:00Z").stdout
+    assert "round_total:4" in later and "round_total:4 (claim" not in later
+    assert shop.kl(*claim, symbol, "It rounds up", "--support", record).returncode == 0
+    text = shop.kl("context", "round_total").stdout
+    assert "round_total:4 (claim inferred)" in text
+    shop.write(".kl/policy.yaml", "version: 1\nrules:\n  - name: claims\n    deny: {kinds: [claim]}\n")
+    assert "(claim" not in shop.kl("context", "round_total").stdout
+
+
 @pytest.mark.requirement("E10")
 def test_a_package_is_recorded_for_90_days(shop: Checkout) -> None:
     def made(days: int) -> str:
@@ -235,8 +255,8 @@ def test_a_package_is_recorded_for_90_days(shop: Checkout) -> None:
 
     old = made(92)
     assert "events.jsonl" in shop.kl("knowledge", "gc", "--apply").stdout
-    gone = shop.kl("context", "show", old)
-    assert gone.returncode == 2 and f"{old}: no package of this id was made here" in gone.stderr
+    removed = shop.kl("context", "show", old)
+    assert removed.returncode == 2 and f"{old}: no package of this id was made here" in removed.stderr
     young = made(89)
     assert "events.jsonl" not in shop.kl("knowledge", "gc", "--apply").stdout
     again = shop.kl("context", "show", young)

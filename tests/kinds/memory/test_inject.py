@@ -107,6 +107,19 @@ def test_only_what_is_approved_is_given(repo: Checkout, kl: Call, monkeypatch: p
     assert (code, out) == (0, "") and "no approved memory fits" in err
 
 
+@pytest.mark.requirement("A65")
+def test_memory_has_a_budget_of_its_own_and_what_does_not_fit_keeps_its_first_line(repo: Checkout, kl: Call) -> None:
+    made = [add(kl, f"Redis fact {n}.\n" + f"Redis is fast, slow and {n}.\n" * 100) for n in range(4)]
+    found = json.loads(kl("memory", "inject", "redis", "--format", "json")[1])
+    assert sorted(found["ids"]) == sorted(made) and found["budget"]["total"] == 8000
+    text = kl("memory", "inject", "redis")[1]
+    whole = [n for n in range(4) if f"Redis is fast, slow and {n}." in text]
+    assert len(text) <= 8000 and 0 < len(whole) < 4
+    assert all(f"Redis fact {n}. ({made[n]}, human)" in text for n in range(4))
+    # the package of a task has its own, whatever memories there are
+    assert repo.kl("context", "redis").stdout.split("\n")[0].endswith("of 6,000 characters   4 of 4 items")
+
+
 @pytest.mark.requirement("C4", "C13")
 def test_being_given_never_raises_a_rank_and_being_asked_for_does(repo: Checkout, kl: Call) -> None:
     first, second = add(kl, "Redis is needed by tests."), add(kl, "Redis is needed by the worker too.")
