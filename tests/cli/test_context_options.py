@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from kl_hooks.config.kinds_file import BUDGET_CATEGORIES
+from kl_hooks.records.write import create_record
 from tests.support import Checkout
 
 PRICE = '''"""Prices."""
@@ -227,6 +228,49 @@ def test_pins_are_cut_to_a_line_and_refused_where_that_is_too_large(shop: Checko
     assert "Pin less, or give more" in ran.stderr
 
 
+def lookup(repo: Checkout) -> dict[str, Any]:
+    """The newest event of what was asked."""
+    lines = reversed((repo.state / "events.jsonl").read_text(encoding="utf-8").splitlines())
+    found: dict[str, Any] = json.loads(next(line for line in lines if '"knowledge_lookup"' in line))
+    return found
+
+
+@pytest.mark.requirement("A9", "A10", "A11", "A13")
+def test_the_event_of_a_package_has_the_signals_of_its_task(shop: Checkout) -> None:
+    package(shop, "The Checkout;fails: round_total(cents) is wrong/WRONG, and CartView crashed - it is not by us")
+    event = lookup(shop)
+    assert event["symbols"] == ["round_total", "CartView"]  # at no underscore
+    assert event["keywords"] == ["checkout", "fails", "cents", "wrong", "crashed"]
+    assert event["failure_patterns"] == ["fails round_total", "wrong", "CartView crashed"]
+    package(shop, " ".join(f"Word{n}x error" if n % 2 else f"plain{chr(97 + n)}" for n in range(40)))
+    event = lookup(shop)
+    assert (len(event["symbols"]), len(event["keywords"]), len(event["failure_patterns"])) == (10, 15, 10)
+    nothing = package(shop, "the and of it")
+    assert nothing["items"] == [] and (lookup(shop)["keywords"], lookup(shop)["query_count"]) == ([], 0)
+    assert "holds no word to search by" in shop.kl("context", "show", nothing["package_id"]).stdout
+    assert shop.kl("context", "  ").returncode == 2
+
+
+@pytest.mark.requirement("A14", "A15")
+def test_decisions_code_memories_and_findings_are_asked_and_one_id_is_one_item(shop: Checkout) -> None:
+    decide(shop, 2, "Letters are lavender", "src/shop/mail.py")
+    ws = shop.workspace()
+    found = {"title": "Lavender letters are dropped", "entity": "src/shop/mail.py", "finding": "send_mail drops them"}
+    create_record(ws, ws.kinds["finding"], found)
+    for text, more in (("Lavender letters need ink", ()), ("Lavender letters smell", ("--agent",))):
+        assert shop.kl("memory", "add", text + ". " + "They do. " * 60, *more).returncode == 0
+    shown = package(shop, "send_mail loses lavender letters", "--query", "lavender letters", "--budget", "2000")
+    assert sorted(ids(shown)) == sorted(set(ids(shown)))
+    kinds = [one["kind"] for one in shown["items"]]
+    assert {"decision", "memory", "finding", "symbol"} <= set(kinds) and kinds.count("memory") == 1
+    assert "smell" not in json.dumps(shown["items"]) and "function:shop.mail.send_mail" in ids(shown)
+    short = [one["text"] for one in shown["items"] if one["form"] == "summary" and one["kind"] != "symbol"]
+    assert short and all(len(text) <= 160 for text in short)
+    event = lookup(shop)
+    assert (event["symbols"][0], event["query_count"]) == ("send_mail", 4)
+    assert {"code", "records"} <= {one["source"] for one in event["sources"]}
+
+
 @pytest.mark.requirement("A16")
 def test_tier_and_end_of_the_newest_claim_are_at_what_it_is_about(shop: Checkout) -> None:
     symbol, record = "function:shop.price.round_total", "ADR-0001"
@@ -243,6 +287,10 @@ def test_tier_and_end_of_the_newest_claim_are_at_what_it_is_about(shop: Checkout
     assert shop.kl(*claim, symbol, "It rounds up", "--support", record).returncode == 0
     text = shop.kl("context", "round_total").stdout
     assert "round_total:4 (claim inferred)" in text
+    assert shop.kl(*claim, symbol, "It is new", "--expires", "2029-01-31").returncode == 0
+    assert "round_total:4 (claim assumed until 2029-01-31)" in shop.kl("context", "round_total").stdout
+    later = shop.kl("context", "round_total", "--now", "2030-02-01T00:00:00Z").stdout
+    assert "round_total:4 (claim inferred)" in later  # the newest of those that have not ended
     shop.write(".kl/policy.yaml", "version: 1\nrules:\n  - name: claims\n    deny: {kinds: [claim]}\n")
     assert "(claim" not in shop.kl("context", "round_total").stdout
 
