@@ -105,7 +105,7 @@ class Proof:
             return ""
         first = max(self.transfers, key=lambda one: one.valid)
         which = "all" if first.valid == first.total else f"{first.valid} of"
-        more = f", and {len(self.transfers) - 1} more runs" if len(self.transfers) > 1 else ""
+        more = f" and {counted(len(self.transfers) - 1, 'more run')}" if len(self.transfers) > 1 else ""
         ran = f"; {self.ran} ran here" if self.ran else ""
         run = f"run {first.run[:8]}{more}"
         return f"transferred from {run}: {which} {first.total} tests executed nothing that changed{ran}"
