@@ -42,6 +42,8 @@ class Store:
         self.wait = _seconds(environ.get("KL_LOCK_WAIT", ""))
         self._waited: dict[str, tuple[float, StoreBusy]] = {}
         """Database → when (monotonic) its lock was waited for in vain, and how that failed."""
+        self._locked: dict[Path, float] = {}
+        """Database → when (monotonic) it was waited for in vain, because another process has locked its file."""
 
     @contextmanager
     def writing(self, database: str = "kl", what: str = "kl") -> Iterator[Database]:
@@ -132,7 +134,7 @@ class Store:
         from kl_hooks.store.sqlite import open_sqlite
 
         path = self._path(database)
-        db = open_sqlite(path, write=True, busy_ms=self._busy)
+        db = open_sqlite(path, write=True, busy_ms=self._busy(path))
         try:
             if database == "kl":
                 _refuse_incomplete(db, self._of(database), path)
@@ -172,7 +174,7 @@ class Store:
             return None
 
         def once() -> Database:
-            db = open_sqlite(path, write=False, busy_ms=self._busy)
+            db = open_sqlite(path, write=False, busy_ms=self._busy(path))
             try:
                 if path == self.state.database:
                     _refuse_incomplete(db, self._of("kl"), path)
@@ -182,8 +184,12 @@ class Store:
             return db
 
         try:
-            return _twice(once)
+            found = _twice(once)
+            self._locked.pop(path, None)
+            return found
         except StoreBusy:
+            if self._busy(path):
+                self._locked[path] = time.monotonic()
             if not has_open_journal(path):
                 raise
         # somebody was stopped in the middle of a write: whoever may write finishes it, then it can be read
@@ -217,9 +223,10 @@ class Store:
             if isinstance(problem, StoreDamaged):
                 raise
 
-    @property
-    def _busy(self) -> int:
-        return round(self.wait * 1000)
+    def _busy(self, path: Path) -> int:
+        """Milliseconds to wait for a file: once, for a package asks ten sources one after the other."""
+        waited = time.monotonic() - self._locked.get(path, -_PATIENCE) < _PATIENCE
+        return 0 if waited else round(self.wait * 1000)
 
     def _of(self, database: str) -> list[Schema]:
         return [schema for schema in self.schemas() if schema.database == database]

@@ -16,7 +16,7 @@ import pytest
 from kl_hooks.errors import EnvironmentProblem, StoreBusy, StoreDamaged, StoreNewer
 from kl_hooks.hookspecs import Schema
 from kl_hooks.store.locks import store_lock
-from kl_hooks.store.sqlite import FORMAT, open_sqlite
+from kl_hooks.store.sqlite import FORMAT, SqliteDatabase, open_sqlite
 from kl_hooks.store.state import State, locate_state
 from kl_hooks.store.store import _WAIT, Store
 from tests.support import sql
@@ -99,6 +99,28 @@ def test_a_busy_lock_is_reported_and_does_not_stop_readers(store: Store, state: 
             assert len(db.rows("SELECT * FROM link")) == 1, "what is derived has a lock of its own"
     with store.writing() as db, store.writing("graph"):
         db.execute("INSERT INTO thing (id) VALUES ('b')")
+
+
+def test_a_locked_file_is_waited_for_once(store: Store, state: State, monkeypatch: pytest.MonkeyPatch) -> None:
+    waits: list[int] = []
+
+    def noted(path: Path, *, write: bool, busy_ms: int = 0) -> SqliteDatabase:
+        waits.append(busy_ms)
+        return open_sqlite(path, write=write, busy_ms=busy_ms)
+
+    monkeypatch.setattr("kl_hooks.store.sqlite.open_sqlite", noted)
+    with closing(sqlite3.connect(state.database, isolation_level=None)) as holder:
+        # with a write-ahead log this alone keeps readers out (sqlite.org/pragma.html#pragma_locking_mode)
+        holder.execute("PRAGMA locking_mode = EXCLUSIVE")
+        holder.execute("BEGIN EXCLUSIVE")
+        for _ in range(3):
+            with pytest.raises(StoreBusy, match="another process is using it"), store.reading():
+                pass
+        assert waits == [300, 0, 0]
+        holder.execute("ROLLBACK")
+    assert _ids(store) == ["a"]
+    assert _ids(store) == ["a"]
+    assert waits[-1] == 300
 
 
 def test_a_busy_lock_is_waited_for_once(store: Store, state: State) -> None:
