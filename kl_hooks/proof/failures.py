@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.clock import micros
 from kl_hooks.errors import UsageProblem
-from kl_hooks.evidence.executed import Executed, executed_of_run
+from kl_hooks.evidence.executed import Executed, executed_of_run, read_pending
 from kl_hooks.evidence.ingestion import sync_evidence
 from kl_hooks.evidence.journal import unimported_captures
 from kl_hooks.evidence.ledger import failed_results, failing_runs, results_of
@@ -260,6 +260,7 @@ class _Changes:
 
     def __init__(self, ws: Workspace, db: Database | None) -> None:
         self._ws, self._db = ws, db
+        self._known: dict[str, Executed | None] = {}
 
     def between(self, test: str, one: Attempt, other: Attempt) -> tuple[str, ...] | None:
         """What differs: symbols where both runs recorded them, else files. Empty: nothing does. None: not known."""
@@ -280,7 +281,7 @@ class _Changes:
         A run that fails stops early, so the sets themselves are never equal: the union is compared, by what the other
         run has recorded of the symbol for whichever test.
         """
-        a, b = self._executed(one.receipt.run), self._executed(other.receipt.run)
+        a, b = self._executed(one.receipt), self._executed(other.receipt)
         if a is None or b is None or test not in a.tests or test not in b.tests:
             return (), False
         hashes = [dict(found.symbols) for found in (a, b)]
@@ -291,9 +292,12 @@ class _Changes:
         unknown = any(path in files for found in (a, b) for path in found.unknown)
         return tuple(changed), len(known) == len(needed) and not unknown and a.files == b.files
 
-    @cache  # noqa: B019 - an object of one question
-    def _executed(self, run: str) -> Executed | None:
-        return executed_of_run(self._db, run) if self._db else None
+    def _executed(self, receipt: Receipt) -> Executed | None:
+        if receipt.run not in self._known:
+            stored = executed_of_run(self._db, receipt.run) if self._db else None
+            # a run that waits in the spool has its file there too
+            self._known[receipt.run] = stored or read_pending(self._ws, receipt.run, receipt.environment)
+        return self._known[receipt.run]
 
     @cache  # noqa: B019 - an object of one question
     def _paths(self, tree: str, other: str) -> tuple[str, ...] | None:
