@@ -68,13 +68,17 @@ def test_threads_share_one_knowledge(shop: Checkout) -> None:
     """Cold: each of them finds that the graph is to be built."""
     knowledge, texts, ids, errors = kl.open(shop.root), [], [], []
     interval = sys.getswitchinterval()
+    # what one thread records is new content for the package of another
+    built = threading.Barrier(6, timeout=120)
 
     def work(number: int) -> None:
         try:
             texts.append(knowledge.build_context(TASK).text)
+            built.wait()
             ids.append(knowledge.record("fact", {"title": f"Fact {number}", "answer": "Yes."}))
             ids.append(knowledge.capture_task_outcome(f"Task {number}"))
         except BaseException as problem:
+            built.abort()
             errors.append(problem)
 
     threads = [threading.Thread(target=work, args=(number,)) for number in range(6)]
