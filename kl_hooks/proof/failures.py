@@ -226,11 +226,18 @@ def _history(
 ) -> FailureHistory:  # fmt: skip
     own = attempts.get(test, ())
     earlier = [one for one in own if one.failed and signature(one.result) == mark]
-    related = [next(a for a in attempts[name] if a.failed and signature(a.result) == mark) for name in others]
+    # a failure that is known from another source (JUnit), or of a run that moved, is no attempt
+    alike = {
+        name: next((one for one in attempts[name] if one.failed and signature(one.result) == mark), None)
+        for name in others
+    }
+    related = {name: one for name, one in alike.items() if one is not None}
     fixes = [fix for name in (test, *others) if (fix := _newest_fix(name, attempts.get(name, ()), mark, changes))]
     flaky = _contradiction(test, own, changes)
     main = _failing_on_main(own, mark, branch)
-    return FailureHistory(test, (*earlier, *related), tuple(others), next(iter(fixes), None), flaky, main)
+    return FailureHistory(
+        test, (*earlier, *related.values()), tuple(related), next(iter(fixes), None), flaky, main
+    )  # fmt: skip
 
 
 def _newest_fix(test: str, attempts: Sequence[Attempt], mark: str, changes: _Changes) -> Fix | None:
@@ -290,7 +297,9 @@ class _Changes:
         changed = sorted(name for name in known if hashes[0][name] != hashes[1][name])
         files = a.closure(test) | b.closure(test)
         unknown = any(path in files for found in (a, b) for path in found.unknown)
-        return tuple(changed), len(known) == len(needed) and not unknown and a.files == b.files
+        # what the processes of a test ran and read is not recorded
+        seen = not unknown and test not in a.incomplete and test not in b.incomplete
+        return tuple(changed), seen and len(known) == len(needed) and a.files == b.files
 
     def _executed(self, receipt: Receipt) -> Executed | None:
         if receipt.run not in self._known:

@@ -14,8 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kl_hooks.evidence.ingestion import sync_evidence
+from kl_hooks.evidence.ledger import failed_results
 from kl_hooks.model.receipt import Evidence
-from kl_hooks.proof.failures import flaky_tests, normalize_message, signature, wilson_interval
+from kl_hooks.proof.failures import failure_histories, flaky_tests, normalize_message, signature, wilson_interval
 from kl_hooks.workspace import open_workspace
 from tests.pytest_kl.recorded import git, repository, run_pytest
 from tests.support import run_in_process
@@ -154,3 +155,34 @@ def test_what_changed_since_the_pass_is_named_and_chance_is_no_change(tmp_path: 
     ws = open_workspace(folder)
     # it failed and passed on three contents that are equal in all that it rests on; test_two did not
     assert [(one.test, one.failures, one.runs) for one in flaky_tests(ws)] == [("test_lib.py::test_luck", 1, 2)]
+
+
+@pytest.mark.skipif(not hasattr(sys, "monitoring"), reason="executed symbols are recorded from CPython 3.12 on")
+def test_what_another_process_ran_is_no_chance(tmp_path: Path) -> None:
+    tests = "import subprocess, sys\n\ndef test_cli():\n    subprocess.run([sys.executable, 'prog.py'], check=True)\n"
+    folder = repository(tmp_path / "cli", {"prog.py": "raise SystemExit(0)\n", "test_cli.py": tests})
+    run_pytest(folder)
+    (folder / "prog.py").write_text("raise SystemExit(1)\n", encoding="utf-8")
+    run_pytest(folder)
+    ws = open_workspace(folder)
+    sync_evidence(ws)
+    assert flaky_tests(ws) == []
+    assert "changed" not in run_in_process(["proof", "why", "test_cli"], folder, environment({})).stdout
+
+
+def test_a_failure_that_only_another_source_reports_is_no_relative(suite: Path) -> None:
+    # JUnit has the failure of a test that every run of pytest passed
+    report = suite.parent / "junit.xml"
+    case = (
+        '<testcase classname="test_luck" name="test_stable" file="test_luck.py"><failure message="no luck"/></testcase>'
+    )
+    report.write_text(f'<testsuites><testsuite name="s">{case}</testsuite></testsuites>', encoding="utf-8")
+    tree = git(suite, "rev-parse", "HEAD^{tree}")
+    done = run_in_process(["evidence", "import", "junit", str(report), "--tree", tree], suite, environment({}))
+    assert done.returncode == 0, done.stderr
+    ws = open_workspace(suite)
+    with ws.store.reading() as db:
+        assert db is not None
+        one = next(one for _, one in failed_results(db, 100) if one.subject == "test:test_luck.py::test_stable")
+    # the same failure, of another test: it leads to the attempts of this one, which all passed
+    assert failure_histories(ws, {"test_luck.py::test_new": one}) == {}
