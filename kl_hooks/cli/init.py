@@ -465,7 +465,7 @@ def _steps(found: _Survey) -> list[str]:
 )
 @click.option("--exact", is_flag=True, help="Layers without exceptions: parts that import each other become one layer.")
 @click.option(
-    "--undo", "back", is_flag=True, help="Take back what kl init and kl hooks install wrote and nobody changed since."
+    "--undo", "back", is_flag=True, help="Remove what kl init and kl hooks install wrote, unless it was edited since."
 )
 @click.option("--upgrade", is_flag=True, help="Only renew the git hooks that an older version of kl has written.")
 @format_option()
