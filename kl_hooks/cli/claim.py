@@ -22,7 +22,7 @@ from kl_hooks.evidence.claims import claim_to_dict
 from kl_hooks.model.claim import OLDER_TREE, Claim, Tier, tier_words
 from kl_hooks.model.symbol import ID_PREFIXES, RECORD_ID, is_hex, split_id
 from kl_hooks.model.text import one_line
-from kl_hooks.proof.claims import claims_now, record_claim, search_claims
+from kl_hooks.proof.claims import claims_now, full_record_id, record_claim, search_claims
 
 
 def _checked_id(given: str) -> str:
@@ -30,6 +30,8 @@ def _checked_id(given: str) -> str:
     prefix, name = split_id(given)
     if (prefix and name) or RECORD_ID.fullmatch(given):
         return given
+    if RECORD_ID.fullmatch(full_record_id(given)):
+        return full_record_id(given)
     path, colons, test = given.partition("::")
     if path and Path(path).exists():
         path = path_from_root(workspace().root, path)
@@ -53,28 +55,37 @@ def claim() -> None:
 )
 @click.option("--expires", help="When it ends: 30d, 12h, or a date such as 2027-01-31.")
 @click.option(
-    "--support", "cited", multiple=True, metavar="ADR-7|MEM-…|COMMIT", help="What it rests on. May be repeated."
+    "--support", "cited", multiple=True, metavar="ADR-7|MEM-…|COMMIT|TEST", help="What it rests on. May be repeated."
 )
 @format_option()
 def add(text: str, about: str, expires: str | None, cited: tuple[str, ...], shape: str) -> None:
-    """Assert something. An assertion alone is *assumed*, whoever makes it; what it cites counts while that is valid."""
+    """Assert something. An assertion alone is *assumed*, whoever makes it; what it cites counts while that is valid.
+
+    It is stale when the code changes that it is about, that its text names in backticks, or that a cited test executes.
+    """
+    from kl_hooks.code.query.session import SYMBOL_KINDS
+
     made = record_claim(workspace(), text, _checked_id(about), cited, expires)
+    if not made.rests_on and split_id(made.about)[0] in ("file", "test", *SYMBOL_KINDS):
+        warn(f"{made.about} is not in the files here: no change of code makes this claim stale.")
     print_answer(shape, claim_to_dict(made), [f"claim {made.id}  {made.tier.word}  {made.text}"])
 
 
 @claim.command("list", epilog="Example: kl claim list --tier verified")
 @click.option("--about", metavar=ABOUT, help="Only claims about this file, test, symbol or record.")
 @click.option("--tier", type=click.Choice([t.word for t in reversed(Tier)]), help="Only claims of this tier.")
+@click.option("--stale", is_flag=True, help="Only those under which something changed.")
 @click.option("--all", "everything", is_flag=True, help="Expired ones too.")
 @top_option(50)
 @format_option()
-def list_(about: str | None, tier: str | None, everything: bool, limit: int, shape: str) -> None:
+def list_(about: str | None, tier: str | None, stale: bool, everything: bool, limit: int, shape: str) -> None:
     """List claims: derived from evidence or asserted manually."""
     about = _checked_id(about) if about else None
     with progress("Importing captured runs and commits"):
         claims = list(claims_now(workspace(), warn, about))
     found = [c for c in claims if (everything or c.freshness != "expired") and tier in (None, c.tier.word)]
-    none = "no such claim. See: kl claim list" if about or tier else _NO_CLAIMS
+    found = [c for c in found if not stale or c.freshness == OLDER_TREE]
+    none = "no such claim. See: kl claim list" if about or tier or stale else _NO_CLAIMS
     _print_claims(found[:limit], len(found), none, shape)
 
 
@@ -87,6 +98,8 @@ def _print_claims(found: Sequence[Claim], total: int, none: str, shape: str) -> 
         tier = f"{one.tier.word:<8}  {one.freshness:<12}"
         tier = tier_words(one.tier.word, one.freshness)[0] if one.freshness == OLDER_TREE else tier
         rows.append(f"{one.id}  {tier}  {one.text}")
+        # of a claim that somebody made: why, and what makes it current again
+        rows += [f"{'':<18}{one.reasons[-1]}"] if one.freshness == OLDER_TREE and one.author != "auto" else []
     plain = {"schema": "kl.claim.list/1", "claims": [claim_to_dict(one) for one in found], "total": total}
     print_list(shape, plain, rows, total, none)
 

@@ -22,6 +22,7 @@ from kl_hooks.evidence.ledger import Entry, count_tests, recent
 from kl_hooks.evidence.provenance import worktree_state
 from kl_hooks.model.claim import Tier
 from kl_hooks.model.manifest import MANIFEST
+from kl_hooks.proof.claims import stale_claims
 from kl_hooks.proof.difference import edits_since_green
 from kl_hooks.proof.gate import Proof, had_untracked_files, judge
 from kl_hooks.store.database import Database
@@ -69,6 +70,9 @@ def status(shape: str) -> None:
         edits = edits_since_green(ws, db, place) if found.tier is Tier.GUESSED and not seen.gaps else ""
         newest = seen.recent(5)
         drift = next(iter(recent(db, 1, "arch")), None) if db else None
+        facts["stale_claims"] = (
+            [{"id": one.id, "reason": one.reasons[-1]} for one in stale_claims(ws, db)] if db else []
+        )
     facts["drift"] = drift.receipt.result.get("verdict") if drift else None
     if is_outdated(ws):
         # only where something is new: the modules that mine and review add 60 ms (kinds/memory/status.py)
@@ -111,6 +115,9 @@ def _lines(
     yield from (f"  {'tests' if n == 0 else '':<9} {one}" for n, one in enumerate(tests))
     yield f"  layers    {_layers_line(facts, drift)}"
     yield f"  known     {_store_line(facts['counts']) or 'nothing yet'}"
+    if stale := facts["stale_claims"]:
+        total = counted(facts["counts"]["asserted claims"], "asserted claim")
+        yield f"  claims    {len(stale)} of {total} stale: kl claim list --stale"
     if any(facts["memories"].values()):
         yield "  memories  {approved} approved, {candidates} waiting for kl memory review".format(**facts["memories"])
     if known := _records_line(facts["records"]):

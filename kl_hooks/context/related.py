@@ -19,6 +19,7 @@ from kl_hooks.context.ranking import file_here
 from kl_hooks.errors import KlError, UsageProblem
 from kl_hooks.git.repository import git_in
 from kl_hooks.graph import links
+from kl_hooks.model.claim import OLDER_TREE
 from kl_hooks.model.package import CODE, Candidate, Request, Task
 from kl_hooks.model.symbol import split_id
 from kl_hooks.model.text import one_line
@@ -398,7 +399,8 @@ def _with_claims(
         one = max(about, key=lambda one: one.made_at, default=None)
         if one is None or (policy and not policy.shows(Candidate(f"claim:{one.id}", "claim", "", "", "", row.path))):
             return row
-        words = f"claim {one.tier.word}" + (f" until {one.expires[:10]}" if one.expires else "")
+        stale = ", stale" if one.freshness == OLDER_TREE else ""
+        words = f"claim {one.tier.word}{stale}" + (f" until {one.expires[:10]}" if one.expires else "")
         if row.kind in CODE:
             return replace(row, proof=f"{row.proof}; {words}" if row.proof else words)
         return replace(row, marks=(*row.marks, words))

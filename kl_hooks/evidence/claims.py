@@ -20,7 +20,7 @@ from kl_hooks.evidence.ledger import Entry, append, assertions, entries_of_tree,
 from kl_hooks.evidence.provenance import agent, producer, worktree_state
 from kl_hooks.evidence.trust import contradiction, observation, parent_confirmation, stance
 from kl_hooks.model.canonical import digest
-from kl_hooks.model.claim import OLDER_TREE, Claim, Observation, Support, Tier
+from kl_hooks.model.claim import OLDER_TREE, Anchor, Claim, Observation, Support, Tier
 from kl_hooks.model.lifecycle import Lifecycle
 from kl_hooks.model.receipt import Evidence, Receipt
 from kl_hooks.model.symbol import is_hex, split_id
@@ -42,7 +42,7 @@ UNOBSERVED: Final = "nobody has observed it"
 _COLUMNS: Final = "text, about, author, made_at, expires"
 
 
-def all_claims(ws: Workspace, warn: Callable[[str], None], about: str | None = None) -> list[Claim]:
+def all_claims(ws: Workspace, warn: Callable[[str], None], about: Collection[str] | None = None) -> list[Claim]:
     """Asserted claims, then those that follow from evidence. `warn` is called where the answer may be smaller."""
     require_setup(ws)
     synced = sync_evidence(ws)
@@ -50,7 +50,7 @@ def all_claims(ws: Workspace, warn: Callable[[str], None], about: str | None = N
         # inside: a store that can't be read either raises that trouble, and it must not be reported twice
         if synced.trouble:
             warn(synced.trouble)
-        return claims_about(ws, db, {about} if about else None) if db else []
+        return claims_about(ws, db, about) if db else []
 
 
 def claims_about(ws: Workspace, db: Database, about: Collection[str] | None = None) -> list[Claim]:
@@ -174,9 +174,13 @@ def _derived_claim(
 
 
 def add_claim(
-    ws: Workspace, text: str, about: str, expires: int | None, cites: Sequence[str] = (), author: str = ""
-) -> Claim:
-    """Record an assertion of whoever runs this, or of `author`. Asserting it again renews it."""
+    ws: Workspace, text: str, about: str, expires: int | None, cites: Sequence[str] = (), author: str = "",
+    rests_on: Sequence[Anchor] = (),
+) -> Claim:  # fmt: skip
+    """Record an assertion of whoever runs this, or of `author`. Asserting it again renews it.
+
+    `rests_on`: what it names, as it is now.
+    """
     require_setup(ws)
     if not text.strip() or not about.strip():
         raise UsageProblem(
@@ -191,6 +195,7 @@ def add_claim(
         claim = _asserted_claim(
             redact(text.strip()), redact(about.strip()), author, at, until, now=at, cites=tuple(cites)
         )
+        claim = replace(claim, rests_on=tuple(rests_on), head=worktree_state(ws.repo).head or "")
         append(db, [_assertion_receipt(claim)])
         db.execute("DELETE FROM claim WHERE id = ?", (claim.id,))
         values = (claim.id, claim.text, claim.about, author, at, until)
@@ -201,6 +206,7 @@ def add_claim(
 def _assertion_receipt(claim: Claim) -> Receipt:
     detail: dict[str, Any] = {"text": claim.text, "author": claim.author, "expires": claim.expires}
     detail |= {"support": list(claim.cites)} if claim.cites else {}
+    detail |= {"rests_on": [list(one) for one in claim.rests_on], "head": claim.head} if claim.rests_on else {}
     return Receipt(
         run=digest("claim/1", [claim.id, claim.author, claim.made_at])[:32],
         source="claim", observer=claim.author, producer=claim.author, started=claim.made_at, ended=claim.made_at,
@@ -226,9 +232,11 @@ def _asserted_claim(
 def asserted_claims(db: Database, now: int) -> list[Claim]:
     """The assertions, oldest first; expired ones are marked as such."""
     rows = db.rows(f"SELECT {_COLUMNS} FROM claim ORDER BY made_at, id")
-    cites = {(key, one.made_at): cited for key, one, cited in assertions(db) if cited} if rows else {}
+    known = {(key, one.made_at): one for key, one in assertions(db)} if rows else {}
     made = [_asserted_claim(*row, now=iso(now)) for row in rows]
-    return [replace(one, cites=cites.get((one.id, one.made_at), ())) for one in made]
+    # only receipts have what is cited and named
+    both = [(one, known.get((one.id, one.made_at), one)) for one in made]
+    return [replace(one, cites=other.cites, rests_on=other.rests_on, head=other.head) for one, other in both]
 
 
 def archived_claims(db: Database, now: int) -> list[Claim]:
@@ -250,6 +258,7 @@ def claim_to_dict(claim: Claim) -> dict[str, Any]:
         "schema": "kl.claim/1", "id": claim.id, "text": claim.text, "about": claim.about, "author": claim.author,
         "made_at": claim.made_at, "expires": claim.expires, "tier": claim.tier.word, "freshness": claim.freshness,
         "reasons": list(claim.reasons), "cites": list(claim.cites),
+        "rests_on": [one._asdict() for one in claim.rests_on],
         "support": [
             {
                 "class": s.observation.kind, "observer": s.observation.observer, "producer": s.observation.producer,

@@ -374,7 +374,7 @@ def _anchors(mark: dict[str, Any] | None) -> tuple[str, ...]:
 def _altered_assertions(db: Database) -> Iterator[str]:
     """The claims that differ from their receipts."""
     # of a claim that was made again the newest assertion counts
-    asserted = {key: (one.text, one.about, one.author, one.made_at, one.expires) for key, one, _ in assertions(db)}
+    asserted = {key: (one.text, one.about, one.author, one.made_at, one.expires) for key, one in assertions(db)}
     rows = {
         row[0]: tuple(row[1:])
         # the archive first: a claim that was made again is in both, and its newer row counts

@@ -22,7 +22,7 @@ from typing import Any, Final
 from kl_hooks.errors import StoreDamaged, UsageProblem
 from kl_hooks.evidence.trust import ran_no_test
 from kl_hooks.model.canonical import canonical, digest
-from kl_hooks.model.claim import Claim
+from kl_hooks.model.claim import Anchor, Claim
 from kl_hooks.model.receipt import REFUTES, TEST_OUTCOMES, Evidence, Receipt, receipt_from_header
 from kl_hooks.model.symbol import is_hex
 from kl_hooks.store.database import Database, chunks, placeholders
@@ -329,10 +329,10 @@ def receipt_headers(db: Database, ids: Sequence[str]) -> dict[str, tuple[Receipt
     return found
 
 
-def assertions(db: Database) -> Iterator[tuple[str, Claim, tuple[str, ...]]]:
-    """The claims that receipts of this store assert, oldest first: ID, claim, and what its author cites.
+def assertions(db: Database) -> Iterator[tuple[str, Claim]]:
+    """The claims that receipts of this store assert, oldest first: ID, and claim with what its author cites and names.
 
-    Only receipts have the citations. What somebody edited is omitted: the audit reports it.
+    What somebody edited is omitted: the audit reports it.
     """
     for at, body in db.rows(
         "SELECT r.ended, e.body FROM receipt r JOIN evidence e ON e.receipt = r.seq"
@@ -341,11 +341,15 @@ def assertions(db: Database) -> Iterator[tuple[str, Claim, tuple[str, ...]]]:
         try:
             plain = json.loads(body)
             cites = tuple(str(one) for one in plain.get("support", ()))
-            claim = Claim(plain["text"], plain["subject"], plain["author"], at, plain["expires"])
+            anchors = tuple(Anchor(*map(str, one)) for one in plain.get("rests_on", ()))
+            claim = Claim(
+                plain["text"], plain["subject"], plain["author"], at, plain["expires"], cites=cites, rests_on=anchors,
+                head=str(plain.get("head") or ""),
+            )  # fmt: skip
             key = claim.id
         except UNREADABLE:
             continue
-        yield key, claim, cites
+        yield key, claim
 
 
 def failing_runs(db: Database, limit: int, source: str) -> list[Entry]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Final
+from typing import Final, NamedTuple
 
 from kl_hooks.model.canonical import digest
 from kl_hooks.model.receipt import HARD_CLASSES
@@ -114,6 +114,22 @@ class Support:
     """`for`, `against` or `nothing`."""
 
 
+class Anchor(NamedTuple):
+    """A symbol or a file that a claim rests on, as it was when the claim was made."""
+
+    path: str
+    symbol: str
+    """`function:_.f`, with `_` for the module; empty: the whole file, which is not Python."""
+    content_hash: str
+    """Of the symbol, of `code.scanner`; of a file its blob ID."""
+
+    @property
+    def name(self) -> str:
+        """`f in src/a.py`, or the path."""
+        own = self.symbol.partition(":")[2].removeprefix("_").removeprefix(".")
+        return f"{own} in {self.path}" if own else self.path
+
+
 @dataclass(frozen=True, slots=True)
 class Claim:
     """A sentence with its support; its tier is computed, never stored."""
@@ -134,7 +150,11 @@ class Claim:
     max_tier: Tier = Tier.VERIFIED
     """The highest tier that its age allows, see `evidence.claims`."""
     cites: tuple[str, ...] = ()
-    """What its author cites for it: IDs of records, hashes of commits."""
+    """What its author cites for it: IDs of records and tests, hashes of commits."""
+    rests_on: tuple[Anchor, ...] = ()
+    """What it names, as it was then; empty where nothing of it is in the source, or nobody recorded it."""
+    head: str = ""
+    """The commit that was checked out then."""
 
     @property
     def id(self) -> str:

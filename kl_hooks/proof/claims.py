@@ -8,44 +8,36 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kl_hooks.clock import micros
 from kl_hooks.errors import UsageProblem
 from kl_hooks.evidence.claims import add_claim, all_claims, asserted_claims, claims_about
 from kl_hooks.evidence.commits import LoggedCommit, newest_commits
+from kl_hooks.evidence.ingestion import sync_evidence
 from kl_hooks.evidence.ledger import Entry, recent
 from kl_hooks.evidence.search import find_assertions
-from kl_hooks.git.commits import commits_of_file
-from kl_hooks.git.files import states_at
 from kl_hooks.model.claim import OLDER_TREE, Claim, Observation
 from kl_hooks.model.package import Candidate
 from kl_hooks.model.receipt import Evidence
 from kl_hooks.model.symbol import RECORD_ID, is_hex, split_id
 from kl_hooks.model.text import one_line
-from kl_hooks.proof.difference import symbols_of_files
-from kl_hooks.proof.other_runs import pytest_command
+from kl_hooks.proof.freshness import anchors_of, assess
 from kl_hooks.records.liveness import not_live_reason
 from kl_hooks.records.query import get_record, get_records
 from kl_hooks.records.sync import sync as sync_records
 from kl_hooks.store.database import Database
 
 if TYPE_CHECKING:
-    from kl_hooks.git.repository import Repository
     from kl_hooks.model.package import Task
-    from kl_hooks.proof.impact import Result, Runs
-    from kl_hooks.proof.other_runs import OtherRun
     from kl_hooks.workspace import Workspace
 
 
 RECENT_RUNS: Final = 50
 RECENT_COMMITS: Final = 2000
 MOST_CITED: Final = 20
-_COMMITS: Final = 30
-"""Commits of a file that are looked into for the change of a symbol."""
-_SHORT_COMMIT: Final = 7
-_SHORT_ID: Final = re.compile(r"([A-Za-z]{2,10})-([0-9]{1,3})")
+_SHORT_ID: Final = re.compile(r"([A-Za-z]{2,10})-([0-9]{1,4})")
 _SPAN: Final = re.compile(r"([0-9]{1,5})([dhm])")
 _SECONDS: Final = {"d": 86_400, "h": 3_600, "m": 60}
 
@@ -62,69 +54,15 @@ def record_claim(
         raise UsageProblem(f"too many citations: {len(refs)} (at most {MOST_CITED}).", place="--support")
     subject = about or (_node(ws, refs[0]) if refs else "")
     until = parse_expiry(expires, ws.clock.now()) if expires is not None else None
-    return add_claim(ws, text, subject, until, refs, author)
+    return add_claim(ws, text, subject, until, refs, author, anchors_of(ws, subject, text))
 
 
 def claims_now(ws: Workspace, warn: Callable[[str], None], about: str | None = None) -> list[Claim]:
-    """All claims as they count for the files as they are now: those of tests by what the tests executed.
+    """All claims as they count for the files as they are now. `warn` as `all_claims`.
 
-    A claim that was observed on other content is current where nothing differs that its test executed; else it is
-    stale, with the reason, since which commit, and the command that observes it again. `warn` as `all_claims`.
+    One that is stale has the reason, since which commit, and the command that observes it again.
     """
-    found = all_claims(ws, warn, about)
-    if ws.repo is None or not any(one.freshness == OLDER_TREE and one.about.startswith("test:") for one in found):
-        return found
-    from kl_hooks.evidence.ingestion import snapshot
-    from kl_hooks.proof.impact import Runs, content_of
-
-    with snapshot(ws) as seen:
-        runs = Runs(ws, seen, content_of(ws))
-        since = _Since(ws, ws.repo, runs)
-        return [_as_of_now(one, runs, since) if one.freshness == OLDER_TREE else one for one in found]
-
-
-def _as_of_now(claim: Claim, runs: Runs, since: _Since) -> Claim:
-    name = claim.about.removeprefix("test:")
-    result = runs.results.get(name) if claim.about.startswith("test:") else None
-    if result is None or not any(one.observation.run == result.run for one in claim.support):
-        return claim
-    if result.settled:
-        reason = f"transferred from run {result.run[:8]}: nothing differs that the test executed"
-        return replace(claim, freshness="current", reasons=(reason,))
-    why = result.reason or f"it {result.outcome} in run {result.run[:8]}"
-    when = since.commit(result) if result.symbols else ""
-    reason = f"{result.state}{f' since {when}' if when else ''}: {why}; re-verify: {pytest_command([name])}"
-    return replace(claim, reasons=(*claim.reasons, reason))
-
-
-class _Since:
-    """The commits in which symbols changed after a run."""
-
-    def __init__(self, ws: Workspace, repo: Repository, runs: Runs) -> None:
-        self._ws, self._repo = ws, repo
-        self._parts = {part.original.receipt.run: part for part in runs.parts}
-        self._known: dict[tuple[str, str], str] = {}
-
-    def commit(self, result: Result) -> str:
-        """The first commit after a run in which the first stale symbol is another one; empty: it is not committed."""
-        key = (result.run, result.symbols[0])
-        if key not in self._known:
-            part = self._parts[result.run]
-            self._known[key] = self._first(part, result.symbols[0]) if part.symbols else ""
-        return self._known[key]
-
-    def _first(self, part: OtherRun, symbol: str) -> str:
-        executed, symbols, head = part.executed, part.symbols, part.original.receipt.head
-        if executed is None or symbols is None or not head:
-            return ""
-        index = next(at for at, one in enumerate(executed.symbols) if one.symbol == symbol)
-        path, local, value = symbols.paths[index], symbols.local(index), executed.symbols[index].content_hash
-        for commit in commits_of_file(self._repo, head, path, _COMMITS):
-            states = {path: (states_at(self._repo, commit, [path]).get(path, ""), "")}
-            found = symbols_of_files(self._ws, self._repo, states, 0, None).get(path)
-            if found is None or found.hashes.get(local) != value:
-                return commit[:_SHORT_COMMIT]
-        return ""
+    return assess(ws, all_claims(ws, warn, _both_ids(ws, about) if about else None))
 
 
 def search_claims(ws: Workspace, words: Sequence[str], limit: int = 20) -> tuple[list[Claim], int]:
@@ -136,7 +74,7 @@ def search_claims(ws: Workspace, words: Sequence[str], limit: int = 20) -> tuple
     found = find_assertions(ws, words)
     known = {one.id: one for one in all_claims(ws, lambda _: None)} if found else {}
     live = [known[key] for key in found if key in known and known[key].freshness != "expired"]
-    return live[:limit], len(live)
+    return assess(ws, live[:limit]), len(live)
 
 
 def find_claims(ws: Workspace, task: Task, limit: int) -> list[Candidate]:
@@ -155,7 +93,14 @@ def newest_claims(ws: Workspace, ids: Collection[str]) -> dict[str, Claim]:
         about = {one.about for one in asserted_claims(db, ws.clock.now()) if one.freshness != "expired"} & set(ids)
         found = claims_about(ws, db, about) if about else []
     live = [one for one in found if one.freshness != "expired"]
-    return {one.about: one for one in sorted(live, key=lambda one: (one.made_at, one.id))}
+    newest = {one.about: one for one in sorted(live, key=lambda one: (one.made_at, one.id))}
+    return {one.about: one for one in assess(ws, list(newest.values()))}
+
+
+def stale_claims(ws: Workspace, db: Database) -> list[Claim]:
+    """Return the claims that somebody made and that are stale, oldest first."""
+    live = [one for one in asserted_claims(db, ws.clock.now()) if one.freshness != "expired"]
+    return [one for one in assess(ws, live) if one.freshness == OLDER_TREE]
 
 
 def parse_expiry(text: str, now: int) -> int:
@@ -173,6 +118,7 @@ def parse_expiry(text: str, now: int) -> int:
 def _candidate(claim: Claim) -> Candidate:
     by_agent = claim.author.startswith("agent:")
     cited = f"\nsupported by {', '.join(claim.cites)}" if claim.cites else ""
+    cited += f"\n{claim.reasons[-1]}" if claim.freshness == OLDER_TREE else ""
     prefix, name = split_id(claim.about)
     return Candidate(
         id=f"claim:{claim.id}", kind="claim", title=claim.text,
@@ -198,7 +144,10 @@ def citations(ws: Workspace, ids: Sequence[str]) -> dict[str, tuple[Observation,
         note = why or "cited, not observed"
         found[record.id] = Observation(kind, "records", record.authority, record.id, False, note), why
     for ref in ids:
-        if ref not in found and is_hex(ref):
+        if ref.startswith("test:"):
+            # whether the test shows what is claimed is its author's word: it ends the claim, and lifts no tier
+            found[ref] = Observation("TestResult", "pytest", "pytest", ref, False, "cited, not observed"), ""
+        elif ref not in found and is_hex(ref):
             why = "" if _commit(ws, ref) else "not in this repository"
             found[ref] = Observation("GitHistory", "git", "git", ref, not why, why), why
     return found
@@ -207,15 +156,23 @@ def citations(ws: Workspace, ids: Sequence[str]) -> dict[str, tuple[Observation,
 def _resolved(ws: Workspace, given: str) -> str:
     """The ID of a record, or the full hash of a commit, that somebody cites. UsageProblem for what is not there."""
     name = given.strip()
-    bare = split_id(name)[1]
-    if match := _SHORT_ID.fullmatch(bare):
-        bare = f"{match[1].upper()}-{int(match[2]):04}"
+    prefix, bare = split_id(name)
+    if test := _recorded_test(ws, bare) if prefix == "test" or "::" in bare else "":
+        return f"test:{test}"
+    bare = full_record_id(bare)
     if "-" in bare:
         return get_record(ws, bare).id
     if (sha := _commit(ws, bare)) and bare:
         return sha
-    hint = "Cite a decision (ADR-0007), a memory (MEM-3f9a1c2b) or a commit."
-    raise UsageProblem("no such record or commit.", place=f"--support {name}", hint=hint)
+    hint = "Cite a decision (ADR-0007), a memory (MEM-3f9a1c2b), a commit or a recorded test (test_a.py::test_b)."
+    raise UsageProblem("no such record, commit or recorded test.", place=f"--support {name}", hint=hint)
+
+
+def _recorded_test(ws: Workspace, nodeid: str) -> str:
+    """The node ID of a test that some run reported; empty for none."""
+    sync_evidence(ws)
+    with ws.store.reading() as db:
+        return nodeid if db and db.row("SELECT 1 FROM test WHERE nodeid = ?", (nodeid,)) else ""
 
 
 def _commit(ws: Workspace, name: str) -> str:
@@ -233,7 +190,22 @@ def _commit(ws: Workspace, name: str) -> str:
         return ""
 
 
+def _both_ids(ws: Workspace, about: str) -> set[str]:
+    """An ID, and the other one of a record: a claim names a decision as `ADR-0007` or as `adr:ADR-0007`."""
+    prefix, name = split_id(about)
+    bare = full_record_id(name if prefix or ":" not in name else name.partition(":")[2])
+    return {about, bare, _node(ws, bare)} if RECORD_ID.fullmatch(bare) else {about}
+
+
+def full_record_id(name: str) -> str:
+    """`adr-7` → `ADR-0007`; any other text as it is."""
+    match = _SHORT_ID.fullmatch(name)
+    return f"{match[1].upper()}-{int(match[2]):04}" if match else name
+
+
 def _node(ws: Workspace, ref: str) -> str:
+    if ref.startswith("test:"):
+        return ref
     if is_hex(ref):
         return f"commit:{ref}"
     kind = next((one for one in ws.kinds.values() if ref.startswith(f"{one.prefix}-")), None)
@@ -274,7 +246,7 @@ def history_of(ws: Workspace, db: Database, name: str) -> SubjectHistory:
     commits = [c for c in newest_commits(db, RECENT_COMMITS) if any(_is_inside(path, bare) for path in c.files)]
     about = {name, f"{prefix or 'file'}:{bare}", f"test:{bare}"}
     asserted = {claim.id for claim in asserted_claims(db, ws.clock.now()) if claim.about in about}
-    claims = [claim for claim in claims_about(ws, db, about) if claim.id in asserted] if asserted else []
+    claims = assess(ws, [one for one in claims_about(ws, db, about) if one.id in asserted]) if asserted else []
     return SubjectHistory(tuple(tests[key] for key in sorted(tests)), tuple(commits), tuple(claims))
 
 

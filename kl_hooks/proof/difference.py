@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from kl_hooks.code.file_facts import facts_of
-from kl_hooks.code.scanner.parser import Facts
+from kl_hooks.code.scanner.parser import Facts, Read
 from kl_hooks.code.scanner.python import scanners_of
 from kl_hooks.config.settings import SETTINGS_FILE, verify_exclude
 from kl_hooks.evidence.capture import HARMLESS
@@ -157,7 +157,12 @@ def symbols_of_files(
     states = {path: pair[at] for path, pair in changed.items() if path.endswith(".py") and pair[at].startswith("100")}
     entries = [FileEntry(path, state[7:], state[:6]) for path, state in sorted(states.items())]
     source = "worktree" if at and other is None else "objects"
-    found = facts_of(ws.store, entries, lambda some: read_files(repo, some, source), scanners_of(ws.plugins))
+    return symbols_of_content(ws, entries, lambda some: read_files(repo, some, source))
+
+
+def symbols_of_content(ws: Workspace, entries: Sequence[FileEntry], read: Read) -> dict[str, FileSymbols]:
+    """Path → what each of these files defines. `read`: as `facts_of`; only contents never seen before are read."""
+    found = facts_of(ws.store, entries, read, scanners_of(ws.plugins))
     return {path: file_symbols(facts) for path, facts in found.items()}
 
 

@@ -248,11 +248,15 @@ def _states_of(change: FileChange, module: str, parts: Sequence[OtherRun]) -> It
             continue
         kind, _, name = local.partition(":")
         symbol = f"{kind}:{module}{name.removeprefix('_')}"
-        state, reason, tests = _state(change.path, local, value, parts)
+        state, reason, tests = state_of(change.path, local, value, parts)
         yield SymbolState(symbol, change.path, new.lines.get(local, 0), state, reason, tests)
 
 
-def _state(path: str, local: str, value: str, parts: Sequence[OtherRun]) -> tuple[str, str, tuple[str, ...]]:
+def state_of(path: str, local: str, value: str, parts: Sequence[OtherRun]) -> tuple[str, str, tuple[str, ...]]:
+    """What runs (newest first) prove of a symbol with this content hash: state, reason, and the tests that do or would.
+
+    `local`: its name in the file, with `_` for the module.
+    """
     stale: list[str] = []
     reason = ""
     for part in parts:
