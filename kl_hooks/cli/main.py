@@ -31,6 +31,7 @@ COMMANDS = {
     "evidence": "Receipts: list, show, import, export, verify, accept a loss.",
     "proof": "Which tests prove a symbol, which must run, why one failed, which are flaky.",
     "claim": "Claims, their tier and the reasons.",
+    "search": "One ranked list over documents, records and code.",
     "knowledge": "Records of every kind: search, proposals, upkeep.",
     "seed": "Make guides and facts from README, AGENTS.md, pyproject.toml.",
     "interview": "Answer open questions; each answer becomes a record.",

@@ -29,13 +29,13 @@ SETTINGS_FILE: Final = ".kl/config.yaml"
 POLICY_FILE: Final = ".kl/policy.yaml"
 _SETTINGS_KEYS: Final = (
     "version", "plugins", "verified_requires", "budget", "reviewers", "memory_top_k", "memory_auto_extract",
-    "significance", "docs", "maintain", "verify",
+    "significance", "docs", "maintain", "verify", "documents",
 )  # fmt: skip
 _STRENGTHS: Final = ("independent", "classes")
 """What makes a claim verified, strict first: two independent observations, or two classes of evidence."""
 _MAINTAIN: Final = ("off", "daily")
 """Whether `kl maintain --due` is started behind other commands."""
-_SETTINGS_FORMAT: Final = "settings-6"
+_SETTINGS_FORMAT: Final = "settings-7"
 _LISTS: Final = ("plugins", "reviewers")
 _WORDS: Final = {"version": ("1",), "verified_requires": _STRENGTHS, "maintain": _MAINTAIN}
 _NUMBERS: Final = {"budget": (256, 1_000_000, 6000), "memory_top_k": (1, 100, 5), "significance": (0, 100, 40)}
@@ -76,6 +76,23 @@ class VerifyPolicy(NamedTuple):
         return cls(tuple(plain.get("exclude", ())), str(plain.get("mode", "")), paths)
 
 
+STRATEGIES: Final = ("structure", "fixed", "sentence", "paragraph", "recursive")
+"""Ways to cut a document into chunks, the default first."""
+CHUNK_SIZES: Final = (100, 20_000, 1500)
+"""Least, most and default characters of a chunk. Most sections of projects' docs are shorter than the default."""
+
+
+class DocumentSettings(NamedTuple):
+    """The `documents:` part of the settings: which files of the repository are documents, and how they are cut."""
+
+    include: tuple[str, ...] = ()
+    """Globs; empty: the usual places."""
+    exclude: tuple[str, ...] = ()
+    strategy: str = STRATEGIES[0]
+    chunk_size: int = CHUNK_SIZES[2]
+    chunk_overlap: int = 0
+
+
 class Settings(NamedTuple):
     """The settings of this workspace."""
 
@@ -100,6 +117,7 @@ class Settings(NamedTuple):
     """Globs of files that are no tests although pytest's configuration names them (`verify: exclude:`)."""
     verify: VerifyPolicy = VerifyPolicy()
     """All of `verify:`."""
+    documents: DocumentSettings = DocumentSettings()
     warnings: tuple[Problem, ...] = ()
     """What was asked for and not done, with the reason."""
 
@@ -172,6 +190,12 @@ def merge_settings(checkout: Mapping[str, Any], user: Mapping[str, Any]) -> Sett
         warnings.append(Problem("your configuration", 0, 0, '"verify" is for a repository to set; ignored.', hint))
     policy = chosen["verify"] = VerifyPolicy.of(checkout["verify"][0]) if "verify" in checkout else VerifyPolicy()
     chosen["verify_exclude"] = policy.exclude
+    if chosen.pop("documents", None) is not None:
+        hint = f"Write it in the repository's {SETTINGS_FILE}."
+        warnings.append(Problem("your configuration", 0, 0, '"documents" is for a repository to set; ignored.', hint))
+    if "documents" in checkout:
+        include, exclude, *how = checkout["documents"][0]
+        chosen["documents"] = DocumentSettings(tuple(include), tuple(exclude), *how)
     return Settings(warnings=tuple(warnings), **chosen)
 
 
@@ -216,6 +240,9 @@ def _fits(key: str, value: Any) -> bool:
         return isinstance(value, list) and all(isinstance(name, str) for name in value)
     if key == "verify":
         return isinstance(value, dict) and value.keys() == {"exclude", "mode", "paths"}
+    if key == "documents":
+        kinds = (list, list, str, int, int)
+        return isinstance(value, list) and [type(one) for one in value] == list(kinds)
     if key == "docs":
         return isinstance(value, str)
     if key == "memory_auto_extract":
@@ -248,7 +275,27 @@ def _read_value(reader: NodeReader, key: str, node: Node) -> Any:
         return reader.number(node, what, *_NUMBERS[key])
     if key == "memory_auto_extract":
         return reader.boolean(node, what, True)
+    if key == "documents":
+        return _documents(reader, node)
     return _verify(reader, node) if key == "verify" else _folder(reader, node)
+
+
+def _documents(reader: NodeReader, node: Node) -> list[Any]:
+    """What is below `documents`, in the order of `DocumentSettings`."""
+    found = reader.keys(node, DocumentSettings._fields, ' in "documents"')
+    values: list[Any] = list(map(list, DocumentSettings()[:2])) + list(DocumentSettings()[2:])
+    for place, name in enumerate(DocumentSettings._fields):
+        if name not in found:
+            continue
+        one = found[name][1]
+        if place < 2:
+            values[place] = _globs(reader, one, name)
+        elif name == "strategy":
+            values[place] = reader.choice(one, '"strategy"', STRATEGIES)
+        else:
+            bounds = CHUNK_SIZES if name == "chunk_size" else (0, CHUNK_SIZES[1] // 2, 0)
+            values[place] = reader.number(one, f'"{name}"', *bounds)
+    return values
 
 
 def _verify(reader: NodeReader, node: Node) -> dict[str, Any]:
@@ -281,10 +328,10 @@ def _path_policies(reader: NodeReader, node: Node) -> list[list[str]]:
     return found
 
 
-def _globs(reader: NodeReader, node: Node) -> list[str]:
+def _globs(reader: NodeReader, node: Node, name: str = "exclude") -> list[str]:
     """The globs of `exclude`; paths from the repository's root."""
     found = []
-    for text in reader.texts(node, '"exclude"'):
+    for text in reader.texts(node, f'"{name}"'):
         if len(text.value) > _LONGEST_GLOB or text.value.startswith("/") or ".." in text.value.split("/"):
             reader.report(text, "must be a glob of files in this repository.", "Such as docs/examples/*.py.")
         found.append(text.value)

@@ -21,12 +21,12 @@ from kl_hooks.context import package_log
 from kl_hooks.context.fuse import Ranked
 from kl_hooks.context.page import Code
 from kl_hooks.errors import UsageProblem
+from kl_hooks.git.files import path_matches
 from kl_hooks.model.actors import agent
 from kl_hooks.model.canonical import digest
 from kl_hooks.model.package import CODE, WITHHELD, Candidate, Omission, PolicyDecision
 from kl_hooks.model.problem import Problem, Problems
 from kl_hooks.model.text import one_line
-from kl_hooks.proof.expected_tests import path_matches
 from kl_hooks.store.files import read_small
 
 if TYPE_CHECKING:

@@ -5,6 +5,7 @@ Symbolic links and submodules are omitted: they have no source of their own.
 
 from __future__ import annotations
 
+import fnmatch
 import os
 import re
 import stat
@@ -260,3 +261,29 @@ def ignored_paths(repo: Repository, paths: Iterable[str]) -> set[str]:
     stdin = b"".join(os.fsencode(path) + b"\0" for path in paths)
     out = git_in(repo, "check-ignore", "-z", "--stdin", stdin=stdin, ok=(0, 1, 128))
     return {os.fsdecode(path) for path in out.split(b"\0") if path}
+
+
+def path_matches(path: str, pattern: str) -> bool:
+    """Whether a path, or a folder that it is in, matches a glob: `*` stays within a name, `**` is any folders.
+
+    Takes time in proportion to both, whatever the pattern: configuration comes with the repository.
+    """
+    wanted = [part for part in pattern.split("/") if part not in ("", ".")]
+    places = _with_empty({0}, wanted)
+    for part in path.split("/"):
+        if len(wanted) in places:
+            return True
+        moved = {at for at in places if wanted[at] == "**"}
+        moved |= {at + 1 for at in places if wanted[at] != "**" and fnmatch.fnmatchcase(part, wanted[at])}
+        places = _with_empty(moved, wanted)
+    return len(wanted) in places
+
+
+def _with_empty(places: set[int], wanted: Sequence[str]) -> set[int]:
+    """These places in a pattern and those that are reached without a further name, because `**` may be none."""
+    found = set(places)
+    for at in sorted(places):
+        while at < len(wanted) and wanted[at] == "**":
+            at += 1
+            found.add(at)
+    return found

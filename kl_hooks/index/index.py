@@ -139,23 +139,31 @@ def replace_many(db: Rows, batch: Mapping[str, Sequence[Document]]) -> int:
 
     Call it inside a transaction.
     """
-    remove_files(db, batch, (KNOWLEDGE,))
     db.many("DELETE FROM documents WHERE owner = ?", [(owner,) for owner in batch])
-    writer, count = SegmentWriter(db), 0
-    for owner, documents in batch.items():
-        if not documents:
-            continue
-        made = [prose_document(_text(place, one), one.path) for place, one in enumerate(documents)]
+    for owner, words in replace_texts(db, batch, KNOWLEDGE).items():
         rows = [
-            (owner, place, one.id, one.kind, one.path, one.line, one.title, sum(terms.lengths))
-            for place, (one, terms) in enumerate(zip(documents, made, strict=True))
+            (owner, place, one.id, one.kind, one.path, one.line, one.title, count)
+            for place, (one, count) in enumerate(zip(batch[owner], words, strict=True))
         ]
         db.many("INSERT INTO documents VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)
-        writer.add(owner, documents_terms(made), KNOWLEDGE)
-        count += len(documents)
+    return sum(map(len, batch.values()))
+
+
+def replace_texts(db: Rows, batch: Mapping[str, Sequence[Document]], corpus: int) -> dict[str, list[int]]:
+    """The words alone of each owner's documents from now on; returns how many terms each document has.
+
+    For whoever has a table of its own for the rest. Call it inside a transaction.
+    """
+    remove_files(db, batch, (corpus,))
+    writer, counts = SegmentWriter(db), dict[str, list[int]]()
+    for owner, documents in batch.items():
+        if documents:
+            made = [prose_document(_text(place, one), one.path) for place, one in enumerate(documents)]
+            writer.add(owner, documents_terms(made), corpus)
+            counts[owner] = [sum(terms.lengths) for terms in made]
     writer.close()
     merge_segments(db)
-    return count
+    return counts
 
 
 def _text(place: int, document: Document) -> SymbolText:
@@ -249,13 +257,14 @@ def search(db: Rows, words: Sequence[str], limit: int, kinds: Sequence[str] = ()
     (fits,) = score([corpus], words)
     found: list[Hit] = []
     for docs in best_first(fits, max(2 * limit, 200)):
-        found += _hits(db, corpus, {doc: fits[doc] for doc in docs}, kinds)
+        found += hits_of(db, corpus, {doc: fits[doc] for doc in docs}, kinds)
         if len(found) >= limit:
             break
     return found[:limit]
 
 
-def _hits(db: Rows, corpus: StoredPostings, fits: Mapping[int, int], kinds: Sequence[str]) -> list[Hit]:
+def hits_of(db: Rows, corpus: StoredPostings, fits: Mapping[int, int], kinds: Sequence[str]) -> list[Hit]:
+    """The documents of these kinds (none: all) that `score` found in the corpus of knowledge, best first."""
     files = corpus.files_of(fits)
     wanted = {(files[doc].path, doc - files[doc].first): fit for doc, fit in fits.items()}
     found: list[Hit] = []

@@ -273,6 +273,12 @@ def prose_document(text: SymbolText, path: str) -> Document:
     return document(text, path_terms(path), _split_prose)
 
 
+def significant_words(question: str) -> list[str]:
+    """The words of a question without those that every question has; all of them where it has no others."""
+    words = re.findall(r"\w+", question)
+    return [word for word in words if word.lower() not in _STOP_WORDS] or words
+
+
 def search_terms(words: Iterable[str]) -> list[str]:
     """The terms of the words of a query, each once."""
     both = map(_split_prose, (word for text in words for word in re.findall(r"\w+", text)))
@@ -283,6 +289,8 @@ SOURCE: Final = 0
 OTHER: Final = 1
 KNOWLEDGE: Final = 2
 """What is no source: records, pages and the like."""
+CHUNKS: Final = 3
+"""Passages of documents: they are many, and change nothing about how rare a word is among records."""
 _TEST_FOLDERS: Final = frozenset({"tests", "test", "testdata", "test_data", "test-data", "fixtures"})
 _TOP_FOLDERS: Final = frozenset({"testing", "docs", "doc", "docs_src", "examples", "example", "samples", "benchmarks"})
 
@@ -766,7 +774,7 @@ class StoredPostings:
         self._db, self._corpus = db, corpus
         self.totals = stored_totals(db, corpus)
         # source has many files, which are read sooner where they are listed together
-        self._segments = segments or Segments(db, corpus if corpus == KNOWLEDGE else None)
+        self._segments = segments or Segments(db, corpus if corpus in (KNOWLEDGE, CHUNKS) else None)
         self._files = self._segments.files.chosen(map(corpus.__eq__, self._segments.files.corpora))
         self._known = frozenset(compress(self._files.paths, self._files.docs))
 

@@ -21,13 +21,13 @@ from kl_hooks.code.scanner.python import scanners_of
 from kl_hooks.config.settings import SETTINGS_FILE, verify_exclude
 from kl_hooks.evidence.capture import HARMLESS
 from kl_hooks.evidence.ledger import newest_header
-from kl_hooks.git.files import FileEntry, read_files, states_at
+from kl_hooks.git.files import FileEntry, path_matches, read_files, states_at
 from kl_hooks.git.repository import Repository, git_in
 from kl_hooks.git.worktree import STAGED, WorktreeState, changed_files, tree_of_revision
 from kl_hooks.model.problem import Problems
 from kl_hooks.model.receipt import Receipt
 from kl_hooks.model.text import name_list
-from kl_hooks.proof.expected_tests import CONFIG_NAMES, PytestConfig, path_matches, pytest_table
+from kl_hooks.proof.expected_tests import CONFIG_NAMES, PytestConfig, pytest_table
 from kl_hooks.proof.transfer import Difference, FileChange, FileSymbols
 from kl_hooks.store.database import Database, chunks
 from kl_hooks.workspace import Workspace

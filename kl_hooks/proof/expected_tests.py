@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from kl_hooks.code.scanner.parser import LARGEST, parse_tree
 from kl_hooks.config.settings import SETTINGS_FILE
 from kl_hooks.git import files
+from kl_hooks.git.files import path_matches
 from kl_hooks.git.worktree import STAGED, scan_worktree
 from kl_hooks.model.receipt import Receipt
 from kl_hooks.store.redaction import redact
@@ -106,32 +107,6 @@ def name_matches(name: str, options: Iterable[str]) -> bool:
         name.startswith(one) or (any(sign in one for sign in "*?[") and fnmatch.fnmatchcase(name, one))
         for one in options
     )
-
-
-def path_matches(path: str, pattern: str) -> bool:
-    """Whether a path, or a folder that it is in, matches a glob: `*` stays within a name, `**` is any folders.
-
-    Takes time in proportion to both, whatever the pattern: configuration comes with the repository.
-    """
-    wanted = [part for part in pattern.split("/") if part not in ("", ".")]
-    places = _with_empty({0}, wanted)
-    for part in path.split("/"):
-        if len(wanted) in places:
-            return True
-        moved = {at for at in places if wanted[at] == "**"}
-        moved |= {at + 1 for at in places if wanted[at] != "**" and fnmatch.fnmatchcase(part, wanted[at])}
-        places = _with_empty(moved, wanted)
-    return len(wanted) in places
-
-
-def _with_empty(places: set[int], wanted: Sequence[str]) -> set[int]:
-    """These places in a pattern and those that are reached without a further name, because `**` may be none."""
-    found = set(places)
-    for at in sorted(places):
-        while at < len(wanted) and wanted[at] == "**":
-            at += 1
-            found.add(at)
-    return found
 
 
 def configurations(

@@ -178,9 +178,9 @@ def read_page(ws: Workspace, path: str) -> PageText:
         return parse_page(path, b"")
 
 
-def parse_page(path: str, data: bytes) -> PageText:
+def parse_page(path: str, data: bytes, most: int = MOST_PAGE_BYTES) -> PageText:
     """Parse a page of Markdown or reStructuredText. Any bytes are a page: what is not UTF-8 is replaced."""
-    text = data[:MOST_PAGE_BYTES].decode("utf-8-sig", "replace").replace("\r\n", "\n")
+    text = data[:most].decode("utf-8-sig", "replace").replace("\r\n", "\n")
     lines = text.split("\n")
     front, _ = read_front_matter(path, lines) if lines[0].rstrip() == "---" else (None, [])
     if front is not None:

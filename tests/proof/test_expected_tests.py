@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kl_hooks.git.files import path_matches
 from kl_hooks.model.receipt import Evidence, Receipt
 from kl_hooks.proof.expected_tests import (
     DefinedTests,
@@ -22,7 +23,6 @@ from kl_hooks.proof.expected_tests import (
     defined_tests_from_dict,
     expected_names,
     name_matches,
-    path_matches,
 )
 from tests.evidence.test_claims import run
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Final
@@ -14,7 +14,7 @@ from kl_hooks.index import index
 from kl_hooks.index.index import Hit
 from kl_hooks.index.postings import OTHER, SOURCE, Segments, StoredPostings, split, word_parts
 from kl_hooks.model.symbol import RECORD_ID, split_id
-from kl_hooks.store.database import chunks, placeholders
+from kl_hooks.store.database import Rows, chunks, placeholders
 
 if TYPE_CHECKING:
     from kl_hooks.code.query.session import Graph
@@ -166,21 +166,28 @@ def _symbols_by_words(graph: Graph, words: Sequence[str], kinds: Sequence[str], 
         every = {doc: fit for doc, fit in every.items() if path_matches(files[doc], file)}
     found: list[Found] = []
     for docs in index.best_first(every, 2 * limit):
-        paths = {files[doc] for doc in docs}
-        places = {path: one for corpus in corpora for path, one in corpus.places(paths, minor=True).items()}
-        rows = symbols_by_place(graph.db, paths)
-        hits = []
-        for doc in docs:
-            path = files[doc]
-            first, at = places[path]
-            place, symbols = at[doc - first], rows.get(path, ())
-            if place < len(symbols) and split_id(symbols[place].id)[0] in kinds:
-                hits.append((every[doc], symbols[place]))
+        known = symbols_of_documents(graph.db, corpora, {doc: files[doc] for doc in docs})
+        hits = [(every[doc], one) for doc, one in known.items() if split_id(one.id)[0] in kinds]
         hits.sort(key=lambda one: (-one[0], one[1].id, one[1].path))
         found += [Found(one.id, one.path, one.line, one.signature, "words") for _, one in hits]
         if len(found) >= limit:
             break
     return found[:limit]
+
+
+def symbols_of_documents(
+    db: Rows, corpora: Sequence[StoredPostings], files: Mapping[int, str]
+) -> dict[int, Symbol]:  # fmt: skip
+    """Document of a corpus of source → its symbol. `files`: document → its file."""
+    paths = set(files.values())
+    places = {path: one for corpus in corpora for path, one in corpus.places(paths, minor=True).items()}
+    rows = symbols_by_place(db, paths)
+    found: dict[int, Symbol] = {}
+    for doc, path in files.items():
+        first, at = places[path]
+        if at[doc - first] < len(symbols := rows.get(path, ())):
+            found[doc] = symbols[at[doc - first]]
+    return found
 
 
 def _symbols_starting_with(graph: Graph, word: str) -> Iterator[Symbol]:

@@ -1,0 +1,67 @@
+"""`kl search`: one ranked list over documents, records and code."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from kl_hooks.cli.options import format_option
+from kl_hooks.cli.output import print_list, warn, workspace
+from kl_hooks.cli.record_output import agent_access, warn_of_index_problems
+from kl_hooks.documents.search import KINDS, MODES, MOST, result_to_dict
+from kl_hooks.documents.search import search as search_everything
+from kl_hooks.model.text import one_line
+
+if TYPE_CHECKING:
+    from kl_hooks.documents.search import Result
+
+
+@click.command(epilog='Example: kl search "how are secrets removed" --top-k 5')
+@click.argument("query", nargs=-1, required=True)
+@click.option("--mode", type=click.Choice(MODES), default=MODES[0], show_default=True, help="How to search.")
+@click.option(
+    "--kind", "kinds", multiple=True, type=click.Choice(KINDS), help="Only matches of this kind; may be repeated."
+)
+@click.option(
+    "--collection", "collections", multiple=True, metavar="NAME",
+    help="Only documents of this collection; may be repeated.",
+)  # fmt: skip
+@click.option(
+    "--top-k", "--top", "top_k", type=click.IntRange(1, MOST), default=10, show_default=True, help="Most results shown."
+)
+@click.option("--explain", is_flag=True, help="Show what each score is made of.")
+@format_option()
+def search(
+    query: tuple[str, ...], mode: str, kinds: tuple[str, ...], collections: tuple[str, ...], top_k: int, explain: bool,
+    shape: str,
+) -> None:  # fmt: skip
+    """Search documents, records in force and code for the words of QUERY, best first.
+
+    Documents are README files, the docs folder, other Markdown and reStructuredText files, and what `kl document add`
+    added. Each match states its file, its line, its headings, and the lines with the words.
+    """
+    ws, text = workspace(), " ".join(query)
+    with agent_access(ws) as may:
+        found = search_everything(ws, text, mode, collections, top_k, kinds=kinds, may=may)
+    warn_of_index_problems()
+    for note in found.notes:
+        warn(note)
+    plain = {
+        "schema": "kl.search/1", "query": found.query, "mode": found.mode, "total": found.total,
+        "counts": dict(found.counts), "notes": list(found.notes),
+        "results": [result_to_dict(one, explain=explain) for one in found.results],
+    }  # fmt: skip
+    rows = [_lines(number, one, explain) for number, one in enumerate(found.results, 1)]
+    print_list(shape, plain, rows, found.total, f"no matches for: {one_line(text)}")
+
+
+def _lines(number: int, one: Result, explain: bool) -> str:
+    place = f"{one.path}:{one.line}" if one.path else one.id
+    marks = "".join(f"  [{mark}]" for mark in one.marks)
+    lines = [f"{number:>2}  {one.score:.2f}  {place}  {one_line(one.title, 160)}{marks}"]
+    lines += [f"          {line.rstrip()}" for line in one.snippet.text.split("\n") if line.strip()]
+    if explain:
+        parts: dict[str, Any] = {name: round(value, 2) for name, value in one.parts.items()}
+        lines.append(f"          score: {', '.join(f'{name} {value}' for name, value in parts.items())}")
+    return "\n".join(lines)

@@ -1,0 +1,354 @@
+"""Chunking: a document cut into passages, each with its headings, its lines and the names of code in it. Pure.
+
+The default cuts at headings, then between paragraphs, and never inside a code block or a table. The other strategies
+know nothing of markup: windows of characters, sentences, paragraphs, or the largest separator that fits.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import pairwise
+from typing import Final, NamedTuple
+
+from kl_hooks.config.settings import CHUNK_SIZES, STRATEGIES
+from kl_hooks.model.text import one_line
+from kl_hooks.records.pages import PageSection, parse_page
+
+_VERSION: Final = 1
+"""Raised when the same text is cut in another way: then every document is cut again."""
+_MOST_BYTES: Final = 10_000_000
+"""Of a document: what is larger is data. It is refused with its size."""
+_LONGEST: Final = CHUNK_SIZES[1]
+"""Characters of a code block or a table that stays whole: a generated list of a megabyte is no passage."""
+_TITLE: Final = 300
+_FENCE: Final = re.compile(r" {0,3}(`{3,}|~{3,})")
+# a directive whose content is shown as it is, and a paragraph that ends in `::`, which begins a literal block
+_LITERAL: Final = re.compile(
+    r"\s*\.\. (?:code|code-block|sourcecode|parsed-literal|literalinclude|doctest|testcode|testsetup|testoutput|math|"
+    r"table|list-table|csv-table|productionlist|prompt|ipython|tabs|tab)::.*|(?!\s*\.\. ).*::\s*"
+)
+_SIMPLE_TABLE: Final = re.compile(r"\s*=+(?: +=+)+\s*")
+_SENTENCE: Final = re.compile(r"(?<=[.!?])[\"')\]]*\s+(?=[\"'(\[]?[A-Z0-9])|\n\s*\n")
+_PARAGRAPH: Final = re.compile(r"\n[ \t]*(?:\n[ \t]*)+")
+_SEPARATORS: Final = ("\n\n", "\n", ". ", " ", "")
+# in backticks, as a role of Sphinx (`:func:`~a.b``), dotted, called, with an underscore or a capital inside
+_NAME: Final = re.compile(
+    r"`{1,2}[~!]?([A-Za-z_][\w.]*)(?:\(\))?`{1,2}|\b([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+)|\b([A-Za-z_]\w*)(?=\()|"
+    r"\b([a-z]\w*_\w+|[A-Z]\w*[a-z]\w*[A-Z]\w*|[A-Z]{2,}[a-z]\w*)\b"
+)
+_MOST_NAMES: Final = 200
+"""Names of one chunk: a reference list has more, and mentions none in particular."""
+
+
+class Chunking(NamedTuple):
+    """How the documents of a collection are cut."""
+
+    strategy: str = STRATEGIES[0]
+    size: int = CHUNK_SIZES[2]
+    """Characters of a chunk; a code block or a table that is longer stays whole."""
+    overlap: int = 0
+    """Characters at the end of a chunk that the next one repeats; not used by `structure`."""
+
+    @property
+    def key(self) -> str:
+        """Another one where the same text is cut in another way."""
+        return f"{_VERSION} {self.strategy} {self.size} {self.overlap}"
+
+
+class Passage(NamedTuple):
+    """A part of a document."""
+
+    heading: tuple[str, ...]
+    """The headings that it is under, outermost first, without the document's title."""
+    first_line: int
+    last_line: int
+    """From 1, the last one included."""
+    text: str
+
+    @property
+    def names(self) -> list[str]:
+        """The names in it that look like code, each once, in order: dotted, or with what only identifiers have."""
+        found = dict.fromkeys("".join(groups).rstrip(".") for groups in _NAME.findall(self.text))
+        return [name for name in found if len(name) > 2][:_MOST_NAMES]
+
+
+class Cut(NamedTuple):
+    """A document, cut."""
+
+    title: str
+    passages: tuple[Passage, ...] = ()
+    error: str = ""
+    """Why it has no passages, in a few words after its name; empty: it has."""
+    size: int = 0
+    """Bytes."""
+
+
+class _UnreadableDocument(ValueError):
+    """Why a content is no document, in one line."""
+
+
+def _decode(data: bytes) -> str:
+    """The text of a document. _UnreadableDocument for what is too large or is no text; wrong bytes are replaced."""
+    if len(data) > _MOST_BYTES:
+        raise _UnreadableDocument(f"is larger than {_MOST_BYTES // 1_000_000} MB.")
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return data.decode("utf-16", "replace").replace("\r\n", "\n")
+    # a binary file as git has it: a NUL in the first 8,000 bytes (buffer_is_binary in xdiff-interface.c)
+    if b"\0" in data[:8000]:
+        raise _UnreadableDocument("is a binary file.")
+    return data.decode("utf-8-sig", "replace").replace("\r\n", "\n")
+
+
+def _notebook_text(text: str) -> str:
+    """The Markdown cells of a Jupyter notebook, one below the other. _UnreadableDocument where it is none."""
+    try:
+        cells = json.loads(text)["cells"]
+        sources = [cell["source"] for cell in cells if cell["cell_type"] == "markdown"]
+        return "\n\n".join(one if isinstance(one, str) else "".join(one) for one in sources) + "\n"
+    except (ValueError, KeyError, TypeError, RecursionError) as problem:
+        raise _UnreadableDocument("is not a notebook of Jupyter (nbformat 4).") from problem
+
+
+def cut(path: str, data: bytes, how: Chunking, clean: Callable[[str], str] = str) -> Cut:
+    """The passages of a document, whatever its bytes. The end of `path` decides how it is read.
+
+    `clean` redacts the whole text before it is cut: half a secret would not be found.
+    """
+    try:
+        return _cut(path, clean(_decode(data)), how)._replace(size=len(data))
+    except _UnreadableDocument as problem:
+        return Cut(path, (), str(problem), len(data))
+
+
+def _cut(path: str, text: str, how: Chunking) -> Cut:
+    if path.endswith(".ipynb"):
+        # a notebook's lines are JSON: the lines of a passage are those of its Markdown cells
+        text, path = _notebook_text(text), f"{path}.md"
+    if path.endswith((".markdown", ".mdown", ".mkd")) or "." not in path.rpartition("/")[2]:
+        path += ".md"  # a README without a suffix is Markdown more often than not
+    page = parse_page(path, text.encode("utf-8", "replace"), _MOST_BYTES)
+    lines = page.body.split("\n")
+    title = one_line(page.title.removesuffix(".ipynb") if path.endswith(".ipynb.md") else page.title, _TITLE)
+    if how.strategy == STRATEGIES[0]:
+        markdown = path.endswith(".md")
+        found = [one for section in page.sections for one in _section_passages(section, lines, how.size, markdown)]
+    else:
+        found = list(_plain_passages(page.body, page.sections, how))
+    if not found and page.body.strip():  # a document of headings alone
+        found = [Passage((), 1, len(lines), page.body.strip("\n"))]
+    return Cut(title, tuple(found))
+
+
+def _headings(section: PageSection) -> tuple[str, ...]:
+    return (*section.around, section.title) if section.anchor else ()
+
+
+def _section_passages(section: PageSection, lines: Sequence[str], size: int, markdown: bool) -> Iterator[Passage]:
+    """A section whole where it fits, else as many blocks together as fit."""
+    text = section.text
+    first = section.end_line - text.count("\n") - 1  # line (from 0) of the text's beginning
+    if section.anchor == "":
+        first = 0
+    own = lines[first : section.end_line]
+    start, taken, length = -1, 0, 0
+    for begin, end in _blocks(own, size, markdown):
+        here = sum(len(line) + 1 for line in own[begin:end])
+        if start >= 0 and length + here > size:
+            yield _passage(section, own, first, start, taken)
+            start, length = -1, 0
+        if start < 0:
+            start = begin
+        taken, length = end, length + here
+    if start >= 0:
+        yield _passage(section, own, first, start, taken)
+
+
+def _passage(section: PageSection, own: Sequence[str], first: int, begin: int, end: int) -> Passage:
+    return Passage(_headings(section), first + begin + 1, first + end, "\n".join(own[begin:end]))
+
+
+def _blocks(lines: Sequence[str], size: int, markdown: bool) -> Iterator[tuple[int, int]]:
+    """(first line, line after the last one) of each paragraph, list, code block and table, without blank lines."""
+    at = 0
+    while at < len(lines):
+        if not lines[at].strip():
+            at += 1
+            continue
+        end, atomic = _block_end(lines, at, markdown)
+        if sum(len(line) + 1 for line in lines[at:end]) > (_LONGEST if atomic else size):
+            yield from _smaller(lines, at, end, size, markdown)
+        else:
+            yield at, end
+        at = end
+
+
+def _block_end(lines: Sequence[str], at: int, markdown: bool) -> tuple[int, bool]:
+    """The line after a block that begins at `at`, with all that is indented after it; whether it must not be cut."""
+    end, atomic = _part_end(lines, at, markdown)
+    while not (atomic and end < len(lines) and lines[end].strip()):
+        # what is indented below belongs to it: a list's item, a directive, a definition
+        following = next((n for n in range(end, len(lines)) if lines[n].strip()), len(lines))
+        if following == len(lines) or lines[following][0] not in " \t":
+            break
+        end = _part_end(lines, following, markdown)[0]
+    return end, atomic and _part_end(lines, at, markdown)[0] == end
+
+
+def _part_end(lines: Sequence[str], at: int, markdown: bool) -> tuple[int, bool]:
+    """The line after a paragraph, code block or table that begins at `at`, and whether it must not be cut."""
+    if markdown and (fence := _FENCE.match(lines[at].lstrip())):
+        return _end_of_fence(lines, at, fence[1]), True
+    if not markdown and _LITERAL.fullmatch(lines[at]):
+        return _end_of_indent(lines, at + 1, _indent(lines[at])), True
+    if not markdown and _SIMPLE_TABLE.fullmatch(lines[at]):
+        # its last border is the third, or the second where it has no heading; rows may be apart by blank lines
+        borders = [n for n in range(at, len(lines)) if lines[n].strip() == lines[at].strip()][:3]
+        return borders[-1] + 1, True
+    if markdown and lines[at].lstrip().lower().startswith("<table"):
+        closing = (n + 1 for n in range(at, len(lines)) if "</table" in lines[n].lower())
+        return next(closing, _end_of_paragraph(lines, at, markdown)[0]), True
+    end, atomic = _end_of_paragraph(lines, at, markdown)
+    code = markdown and lines[at].startswith(("    ", "\t"))
+    return end, atomic or code or _is_table(lines, at, end) or lines[at].lstrip().startswith(">>> ")
+
+
+def _end_of_fence(lines: Sequence[str], at: int, fence: str) -> int:
+    for number in range(at + 1, len(lines)):
+        closing = lines[number].strip()
+        if closing.startswith(fence) and not closing.strip(fence[0]):
+            return number + 1
+    return len(lines)
+
+
+def _end_of_indent(lines: Sequence[str], at: int, around: int) -> int:
+    """The line after everything that is indented more than `around`."""
+    end = at
+    for number in range(at, len(lines)):
+        if lines[number].strip():
+            if _indent(lines[number]) <= around:
+                break
+            end = number + 1
+    return end
+
+
+def _end_of_paragraph(lines: Sequence[str], at: int, markdown: bool) -> tuple[int, bool]:
+    """The line after a paragraph, and whether it ends with a literal block, which stays with it."""
+    for number in range(at + 1, len(lines)):
+        if not lines[number].strip() or (markdown and _FENCE.match(lines[number])):
+            return number, False
+        if not markdown and _LITERAL.fullmatch(lines[number]):
+            return _end_of_indent(lines, number + 1, _indent(lines[number])), True
+    return len(lines), False
+
+
+def _is_table(lines: Sequence[str], at: int, end: int) -> bool:
+    """Rows with bars in Markdown, a grid in reStructuredText."""
+    return end - at > 1 and all(line.lstrip().startswith(("|", "+-", "+=")) for line in lines[at:end])
+
+
+def _indent(line: str) -> int:
+    wide = line.expandtabs(8)  # as docutils counts tabs
+    return len(wide) - len(wide.lstrip(" "))
+
+
+def _smaller(lines: Sequence[str], at: int, end: int, size: int, markdown: bool) -> Iterator[tuple[int, int]]:
+    """A block that is too long, cut at its blank lines; a paragraph that is too long, at its lines."""
+    while at < end:
+        if not lines[at].strip():
+            at += 1
+            continue
+        stop, atomic = _part_end(lines, at, markdown)
+        stop = min(_fitting(lines, at, stop, _LONGEST if atomic else size), end)
+        yield at, stop
+        at = stop
+
+
+def _fitting(lines: Sequence[str], at: int, end: int, size: int) -> int:
+    """The line after the last one that fits; at least one."""
+    length = 0
+    for number in range(at, end):
+        length += len(lines[number]) + 1
+        if length > size and number > at:
+            return number
+    return end
+
+
+def _plain_passages(body: str, sections: Sequence[PageSection], how: Chunking) -> Iterator[Passage]:
+    """Passages of a strategy that knows no markup; each is under the heading that its first line is under."""
+    starts = [0, *(match.end() for match in re.finditer("\n", body))]
+    lines = [section.line for section in sections]
+    for begin, end in _STRATEGIES[how.strategy](body, how.size, min(how.overlap, how.size // 2)):
+        text = body[begin:end]
+        if not text.strip():
+            continue
+        begin += len(text) - len(text.lstrip("\n"))
+        text = body[begin:end].rstrip()
+        first = bisect_right(starts, begin)
+        heading = _headings(sections[max(0, bisect_right(lines, first) - 1)])
+        yield Passage(heading, first, first + text.count("\n"), text)
+
+
+def _fixed(text: str, size: int, overlap: int) -> Iterator[tuple[int, int]]:
+    for begin in range(0, len(text), size - overlap):
+        yield begin, min(begin + size, len(text))
+        if begin + size >= len(text):
+            return
+
+
+def _packed(cuts: Iterable[int], text: str, size: int, overlap: int) -> Iterator[tuple[int, int]]:
+    """As many pieces together as fit, each passage beginning with the last pieces of the one before that fit."""
+    edges = [0, *cuts, len(text)]
+    # what separates a piece from the next one is not shown at the end of a passage, and takes nothing of its size
+    ends = [left + len(text[left:right].rstrip()) for left, right in pairwise(edges)]
+    begin = 0
+    while True:
+        last = begin
+        while last + 1 < len(ends) and ends[last + 1] - edges[begin] <= size:
+            last += 1
+        yield edges[begin], ends[last]
+        if last + 1 == len(ends):
+            return
+        following = last + 1
+        while following - 1 > begin and ends[last] - edges[following - 1] <= overlap:
+            following -= 1
+        begin = following
+
+
+def _sentences(text: str, size: int, overlap: int) -> Iterator[tuple[int, int]]:
+    return _packed((match.end() for match in _SENTENCE.finditer(text)), text, size, overlap)
+
+
+def _paragraphs(text: str, size: int, overlap: int) -> Iterator[tuple[int, int]]:
+    return _packed((match.end() for match in _PARAGRAPH.finditer(text)), text, size, overlap)
+
+
+def _recursive(text: str, size: int, overlap: int) -> Iterator[tuple[int, int]]:
+    """Cut at the largest separator that makes pieces short enough, and pieces that still are too long at the next."""
+    cuts = sorted(set(_recursive_cuts(text, 0, len(text), size, 0)))
+    return _packed(cuts, text, size, overlap)
+
+
+def _recursive_cuts(text: str, begin: int, end: int, size: int, level: int) -> Iterator[int]:
+    if end - begin <= size:
+        return
+    separator = _SEPARATORS[level]
+    if not separator:
+        yield from range(begin + size, end, size)
+        return
+    edges, at = [begin], begin
+    while (found := text.find(separator, at, end)) >= 0:
+        at = found + len(separator)
+        edges.append(at)
+    edges.append(end)
+    for left, right in pairwise(edges):
+        if left > begin:
+            yield left
+        yield from _recursive_cuts(text, left, right, size, level + 1)
+
+
+_STRATEGIES: Final[dict[str, Callable[[str, int, int], Iterator[tuple[int, int]]]]] = {
+    "fixed": _fixed, "sentence": _sentences, "paragraph": _paragraphs, "recursive": _recursive,
+}  # fmt: skip

@@ -1,0 +1,406 @@
+"""Indexing: every document cut, redacted and found by words; only what changed is read again.
+
+What a document's chunks are follows from its content and from how its collection is cut, so a document is known by
+git's ID of its content. Documents are written some at a time: a run that is killed has done those, and the next one
+goes on with the others.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import stat
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
+
+from kl_hooks.documents.chunking import Chunking, Cut, cut
+from kl_hooks.documents.collections import REPOSITORY, added_texts, collections, find_collections
+from kl_hooks.errors import EnvironmentProblem, UsageProblem
+from kl_hooks.git import files
+from kl_hooks.git.files import UNREADABLE_BLOB, FileEntry, path_matches
+from kl_hooks.git.objects import MAX_BLOB_BYTES
+from kl_hooks.index import index
+from kl_hooks.index.postings import CHUNKS, StoredPostings, significant_words
+from kl_hooks.records.redaction import redact_text
+from kl_hooks.store.database import chunks as some_at_once
+from kl_hooks.store.database import placeholders
+from kl_hooks.store.files import read_small
+
+if TYPE_CHECKING:
+    from kl_hooks.model.record import Record
+    from kl_hooks.store.database import Database
+    from kl_hooks.workspace import Workspace
+
+SUFFIXES: Final = (".md", ".markdown", ".rst", ".txt", ".ipynb", "README")
+"""Ends of the names of files that are documents where the settings name no globs."""
+_DOC_FOLDERS: Final = ("docs", "doc", "documentation")
+_NO_DOCUMENTS: Final = frozenset((
+    "tests", "test", "testdata", "test_data", "test-data", "testing", "fixtures", "node_modules", "vendor", "_vendor",
+    "third_party", "site-packages", "__pycache__", "build", "dist", "locale",
+))  # fmt: skip
+"""Folders whose texts are data, other people's, or made by a program."""
+_NO_PROSE: Final = re.compile(
+    r"(?i)(requirements|constraints|licen[cs]e|copying|robots|cmakelists|entry_points).*\.txt"
+)
+_BATCH_BYTES: Final = 1_000_000
+_BATCH: Final = 200
+"""What is written at once, and lost where a run is killed."""
+_KEY_BLOCK: Final = re.compile(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY.*?(?:-----END [^\n]{0,60}-----|\Z)", re.DOTALL)
+
+Watch = Callable[[Iterator[Any], int], Iterator[Any]]
+"""Given what is about to come and how many, hands it on: so that progress can be shown."""
+
+
+class Visibility(Protocol):
+    """What may be shown to whoever asks; `kl_hooks.context.access.Access` is one."""
+
+    def shows(self, record: Record) -> bool: ...
+    def shows_node(self, identifier: str, kind: str, path: str) -> bool: ...
+
+
+class Chunk(NamedTuple):
+    """A passage of a document that can be found."""
+
+    id: int
+    document: str
+    """Path from the root of the repository, or ID of a record."""
+    collection: str
+    heading: tuple[str, ...]
+    first_line: int
+    last_line: int
+    text: str
+    """Redacted."""
+    text_hash: str
+    """16 hexadecimal digits of the sha256 of the text: the same text has the same."""
+    title: str
+    """Of the document."""
+
+    @property
+    def is_file(self) -> bool:
+        """Whether its document is a file of the repository."""
+        return self.collection == REPOSITORY
+
+
+class IndexedDocument(NamedTuple):
+    """A document as it was cut."""
+
+    document: str
+    collection: str
+    blob: str
+    cut_by: str
+    title: str
+    error: str
+    """Why it has no chunks; empty: it has."""
+    chunks: int
+    size: int
+    """Bytes."""
+
+
+class Indexed(NamedTuple):
+    """What a run of the indexing did."""
+
+    documents: int
+    """That there are."""
+    read: int
+    removed: int
+    trouble: str = ""
+    """Why not all could be done; what was indexed before is still found."""
+
+
+class _Source(NamedTuple):
+    """A document as it should be indexed."""
+
+    blob: str
+    collection: str
+    name: str
+    how: Chunking
+
+
+def sync_documents(ws: Workspace, watch: Watch | None = None) -> Indexed:
+    """Index what changed, and remove what was deleted; write nothing if all is as it was."""
+    if not ws.initialized and not ws.state.directory.exists():
+        return Indexed(0, 0, 0)
+    entries = {one.path: one for one in _repository_files(ws)}
+    wanted = _sources(ws, entries.values())
+    paused = {name for name, one in collections(ws).items() if one.status == "paused"}
+    with ws.store.reading("graph") as db:
+        known = {one.document: one for one in _indexed(db)}
+    stale = [
+        name for name, one in wanted.items()
+        if (name not in known or (known[name].blob, known[name].cut_by, known[name].collection)
+            != (one.blob, one.how.key, one.collection)) and not (name in known and one.collection in paused)
+    ]  # fmt: skip
+    removed = sorted(known.keys() - wanted.keys())
+    if not stale and not removed:
+        return Indexed(len(wanted), 0, 0)
+    read = 0
+    try:
+        contents = _contents(ws, stale, wanted, entries)
+        for batch in _batches(watch(contents, len(stale)) if watch else contents):
+            with ws.store.writing("graph", "kl (indexing documents)") as db, db.transaction():
+                _write(db, batch, wanted, ())
+            read += len(batch)
+        if removed:
+            with ws.store.writing("graph", "kl (indexing documents)") as db, db.transaction():
+                _write(db, {}, wanted, removed)
+    except (EnvironmentProblem, OSError) as problem:  # a read-only disk, a lock: answer from what is indexed
+        return Indexed(len(wanted), read, 0, str(problem))
+    return Indexed(len(wanted), read, len(removed))
+
+
+# --- what there is
+
+
+def is_document(ws: Workspace, path: str) -> bool:
+    """Whether a file of the repository is a document: by the globs of the settings, else by its name and folder."""
+    settings = ws.settings.documents
+    if path.startswith(".kl/") or any(path_matches(path, glob) for glob in settings.exclude):
+        return False
+    if settings.include:
+        return any(path_matches(path, glob) for glob in settings.include)
+    if not path.endswith(SUFFIXES):
+        return False
+    *folders, name = path.split("/")
+    docs = bool(folders) and (folders[0] in _DOC_FOLDERS or path.startswith(f"{ws.settings.docs or 'docs'}/"))
+    if not _NO_DOCUMENTS.isdisjoint(folders) or any(one.startswith(".") and one != ".github" for one in folders):
+        return False
+    if name.endswith(".txt"):
+        return (docs or not folders) and not _NO_PROSE.fullmatch(name)
+    return docs or not name.endswith(".ipynb") or "notebook" in path.lower() or "example" in path.lower()
+
+
+def _suffixes(ws: Workspace) -> tuple[str, ...]:
+    """The ends that names of documents can have; none where a glob has none."""
+    include = ws.settings.documents.include
+    ends = {re.split(r"[*?\]]|/", glob)[-1] for glob in include}
+    return () if "" in ends else tuple(sorted(ends)) or SUFFIXES
+
+
+def _repository_files(ws: Workspace) -> list[FileEntry]:
+    """The documents among the files of the repository, by their content; without those whose name is not UTF-8."""
+    found = files.worktree_files(ws.repo, _suffixes(ws)) if ws.repo is not None else _files_on_disk(ws)
+    # a name that is not UTF-8 has surrogates here (PEP 383), which no row can hold
+    return [one for one in found if is_document(ws, one.path) and one.path.isprintable()]
+
+
+def _files_on_disk(ws: Workspace) -> list[FileEntry]:
+    """The same where there is no git: a file is known by its size and time. Links are not followed."""
+    found, ends = [], _suffixes(ws) or ("",)
+    for folder, folders, names in os.walk(ws.root):
+        folders[:] = sorted(one for one in folders if one not in _NO_DOCUMENTS and not one.startswith("."))
+        for name in sorted(one for one in names if one.endswith(ends)):
+            path = Path(folder, name)
+            try:
+                state = path.lstat()
+            except OSError:
+                continue
+            if stat.S_ISREG(state.st_mode):
+                stamp = f"{state.st_size} {state.st_mtime_ns} {state.st_ino}"
+                found.append(FileEntry(path.relative_to(ws.root).as_posix(), stamp, "100644"))
+    return found
+
+
+def _sources(ws: Workspace, entries: Iterable[FileEntry]) -> dict[str, _Source]:
+    """Document → what it is made from."""
+    known = collections(ws)
+    found = {
+        one.path: _Source(one.blob, REPOSITORY, one.path, known[REPOSITORY].chunking) for one in entries
+    }  # fmt: skip
+    for added in added_texts(ws):
+        how = known[added.collection].chunking if added.collection in known else Chunking()
+        found[added.id] = _Source(added.checksum, added.collection, added.name, how)
+    return found
+
+
+# --- from content to chunks
+
+
+def _contents(
+    ws: Workspace, stale: Sequence[str], wanted: Mapping[str, _Source], entries: Mapping[str, FileEntry]
+) -> Iterator[tuple[str, Cut]]:
+    """Each of these documents, read and cut; with an error where it can't be."""
+    paths = [name for name in stale if name in entries]
+    readable = [entries[name] for name in paths if entries[name].blob != UNREADABLE_BLOB]
+    missing = set(paths)
+    for entry, data in _read(ws, readable):
+        missing.discard(entry.path)
+        yield entry.path, _cut(wanted[entry.path], data)
+    for path in sorted(missing):  # git reads no file that is larger than this
+        large = [data for _, data in _read_from_disk(ws, [entries[path]]) if len(data) > MAX_BLOB_BYTES]
+        yield path, _cut(wanted[path], large[0]) if large else Cut(path, (), "can't be read.")
+    for added in added_texts(ws, [name for name in stale if name not in entries], whole=True):
+        yield added.id, _cut(wanted[added.id], added.text.encode("utf-8", "replace"))
+
+
+def _read(ws: Workspace, entries: Sequence[FileEntry]) -> Iterator[tuple[FileEntry, bytes]]:
+    return files.read_files(ws.repo, entries) if ws.repo is not None else _read_from_disk(ws, entries)
+
+
+def _read_from_disk(ws: Workspace, entries: Sequence[FileEntry]) -> Iterator[tuple[FileEntry, bytes]]:
+    for entry in entries:
+        with suppress(UsageProblem):
+            data = read_small(ws.root / entry.path, within=ws.root, most=MAX_BLOB_BYTES)
+            if data is not None:
+                yield entry, data
+
+
+def _cut(source: _Source, data: bytes) -> Cut:
+    return cut(source.name, data, source.how, redact_document)
+
+
+def redact_document(text: str) -> str:
+    """The text without secrets; its lines keep their numbers."""
+    # a key block becomes one word, which would move the lines after it
+    return redact_text(_KEY_BLOCK.sub(lambda found: "[redacted:private-key]" + "\n" * found[0].count("\n"), text))
+
+
+def _batches(made: Iterator[tuple[str, Cut]]) -> Iterator[dict[str, Cut]]:
+    batch, size = dict[str, Cut](), 0
+    for name, one in made:
+        batch[name] = one
+        size += one.size
+        if len(batch) >= _BATCH or size >= _BATCH_BYTES:
+            yield batch
+            batch, size = {}, 0
+    if batch:
+        yield batch
+
+
+def _write(db: Database, batch: Mapping[str, Cut], wanted: Mapping[str, _Source], removed: Sequence[str]) -> None:
+    """Replace these documents. Inside one transaction."""
+    old = [(name,) for name in chain(batch, removed)]
+    names = "DELETE FROM document_names WHERE chunk IN (SELECT id FROM document_chunks WHERE document = ?)"
+    db.many(names, old)
+    db.many("DELETE FROM document_chunks WHERE document = ?", old)
+    db.many("DELETE FROM document_files WHERE document = ?", old)
+    ((first,),) = db.rows("SELECT COALESCE(MAX(id), 0) + 1 FROM document_chunks")
+    texts: dict[str, list[index.Document]] = {name: [] for (name,) in old}
+    chunk_rows, name_rows, file_rows = list[Any](), list[Any](), list[Any]()
+    for name, one in batch.items():
+        source, title = wanted[name], redact_text(one.title)
+        file_rows.append((
+            name, source.collection, source.blob, source.how.key, title, one.error, len(one.passages), one.size,
+        ))  # fmt: skip
+        for place, passage in enumerate(one.passages):
+            number = first + len(chunk_rows)
+            chunk_rows.append(
+                (number, name, place, json.dumps(passage.heading), *passage[1:], _hash_text(passage.text))
+            )
+            name_rows += [(written.rpartition(".")[2], number, written) for written in passage.names]
+            texts[name].append(
+                index.Document(
+                    f"file:{name}",
+                    "document",
+                    name,
+                    passage.first_line,
+                    " ".join((title, *passage.heading)),
+                    passage.text,
+                    passage.heading[-1] if passage.heading else title,
+                )
+            )
+    db.many("INSERT INTO document_files VALUES (?, ?, ?, ?, ?, ?, ?, ?)", file_rows)
+    db.many("INSERT INTO document_chunks VALUES (?, ?, ?, ?, ?, ?, ?, ?)", chunk_rows)
+    db.many("INSERT OR IGNORE INTO document_names VALUES (?, ?, ?)", name_rows)
+    index.replace_texts(db, texts, CHUNKS)
+
+
+def _hash_text(text: str) -> str:
+    """By which the same text is known."""
+    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:16]
+
+
+# --- questions
+
+
+def _indexed(db: Database | None) -> list[IndexedDocument]:
+    rows = db.rows("SELECT * FROM document_files ORDER BY document") if db is not None else []
+    return [IndexedDocument(*row) for row in rows]
+
+
+def visible_documents(
+    ws: Workspace, names: Collection[str] | None = None, may: Visibility | None = None
+) -> dict[str, IndexedDocument]:
+    """Document → its row, of those in these collections (None: all that are not archived) that may be shown.
+
+    Every search, list and count is made of these.
+    """
+    wanted = find_collections(ws, names or ())
+    with ws.store.reading("graph") as db:
+        found = [one for one in _indexed(db) if one.collection in wanted]
+    if may is None:
+        return {one.document: one for one in found}
+    from kl_hooks.records.query import get_records
+
+    records = {one.id: one for one in get_records(ws, [one.document for one in found if one.collection != REPOSITORY])}
+    return {
+        one.document: one for one in found
+        if (may.shows_node(f"file:{one.document}", "page", one.document) if one.collection == REPOSITORY
+            else one.document in records and may.shows(records[one.document]))
+    }  # fmt: skip
+
+
+def search_chunks(
+    ws: Workspace, query: str, *, collections: Collection[str] | None = None, limit: int = 10,
+    may: Visibility | None = None,
+) -> list[tuple[int, float]]:  # fmt: skip
+    """The (chunk, score) of the chunks that match any of the words best: BM25F, headings before text.
+
+    `collections`: only these; `may`: what whoever asks may be shown. What may not be shown is not counted either.
+    """
+    sync_documents(ws)
+    allowed = visible_documents(ws, collections, may)
+    with ws.store.reading("graph") as db:
+        if db is None or not allowed:
+            return []
+        corpus = StoredPostings(db, CHUNKS)
+        (fits,) = index.score([corpus], significant_words(query))
+        return ranked_chunks(db, corpus, fits, allowed)[:limit]
+
+
+def ranked_chunks(
+    db: Database, corpus: StoredPostings, fits: Mapping[int, int], allowed: Collection[str]
+) -> list[tuple[int, float]]:
+    """The chunks of allowed documents among what a search of the corpus found, best first."""
+    owners = corpus.files_of(fits)
+    found = {
+        (owners[doc].path, doc - owners[doc].first): fit / 1_000_000
+        for doc, fit in fits.items()
+        if doc in owners and owners[doc].path in allowed
+    }
+    made: list[tuple[float, str, int, int]] = []
+    for some in some_at_once(sorted({path for path, _ in found})):
+        sql = f"SELECT document, place, id FROM document_chunks WHERE document IN ({placeholders(some)})"
+        rows = db.rows(sql, some)
+        made += [(-found[row[0], row[1]], *row) for row in rows if (row[0], row[1]) in found]
+    # by place, not by number: that depends on what was indexed first
+    return [(number, -score) for score, _, _, number in sorted(made)]
+
+
+def load_chunks(ws: Workspace, ids: Sequence[int]) -> list[Chunk]:
+    """The chunks of these numbers, in this order; without those that were replaced."""
+    sql = """SELECT c.id, c.document, f.collection, c.heading, c.first_line, c.last_line, c.text, c.text_hash, f.title
+        FROM document_chunks c JOIN document_files f ON f.document = c.document WHERE c.id IN ({})"""
+    found: dict[int, Chunk] = {}
+    with ws.store.reading("graph") as db:
+        for some in some_at_once(ids) if db is not None else ():
+            for row in db.rows(sql.format(placeholders(some)), some) if db is not None else ():
+                found[row[0]] = Chunk._make((*row[:3], tuple(json.loads(row[3])), *row[4:]))
+    return [found[one] for one in ids if one in found]
+
+
+def chunk_texts(ws: Workspace) -> Iterator[tuple[str, str]]:
+    """(hash, text) of every text of a chunk, each once, some at a time: for embedding."""
+    last = ""
+    while True:
+        with ws.store.reading("graph") as db:
+            sql = "SELECT text_hash, MIN(text) FROM document_chunks WHERE text_hash > ? GROUP BY text_hash LIMIT 1000"
+            rows = db.rows(sql, (last,)) if db is not None else []
+        if not rows:
+            return
+        yield from rows
+        last = rows[-1][0]
