@@ -388,7 +388,8 @@ def _executed_by(graph: Database, symbol: Symbol) -> list[ExecutedBy]:
 def _execution_line(one: ExecutedBy) -> str:
     age = "" if not one.commits else f", {one.commits} commit{'s' if one.commits > 1 else ''} ago"
     times = f", in {one.runs} runs" if one.runs > 1 else ""
-    return f"{one.test}  {one.outcome}{age}{times}{', before it was changed' if one.changed else ''}"
+    flaky = f", {one.flaky}" if one.flaky else ""
+    return f"{one.test}  {one.outcome}{age}{times}{flaky}{', before it was changed' if one.changed else ''}"
 
 
 def _layer(path: str) -> str:

@@ -11,13 +11,14 @@ import click
 from kl_hooks.cli.evidence import all_evidence
 from kl_hooks.cli.options import format_option, top_option
 from kl_hooks.cli.output import counted, echo_lines, initialized_workspace, print_answer, print_list, short
+from kl_hooks.evidence.flaky import flaky_tests
 from kl_hooks.evidence.ingestion import sync_evidence
 from kl_hooks.model.symbol import split_id
 from kl_hooks.model.text import name_list, one_line
-from kl_hooks.proof.failures import FlakyTest, TestRecord, flaky_tests, history_lines, record_of_test, record_to_dict
+from kl_hooks.proof.failures import TestRecord, history_lines, record_of_test, record_to_dict
 
 if TYPE_CHECKING:
-    from kl_hooks.proof.impact import Runs
+    from kl_hooks.proof.impact import Runs, SymbolTest
 
 _CHANGED = 5
 """Symbols that are named of those that changed."""
@@ -43,12 +44,14 @@ def tests(symbol: str, shape: str) -> None:
     with _runs() as runs:
         found = tests_of(runs, symbol)
     plain = {"schema": "kl.proof.tests/1", "tests": [one.to_dict() for one in found], "total": len(found)}
-    lines = (
-        f"{one.outcome:<8} {one.ended[:16].replace('T', ' ')}  run {short(one.run, 8)}  {one.test}"
-        f"  {one.state}{f': {one.reason}' if one.reason else ''}"
-        for one in found
-    )
-    print_list(shape, plain, lines, len(found), "no recorded test executed it.")
+    print_list(shape, plain, map(_test_line, found), len(found), "no recorded test executed it.")
+
+
+def _test_line(one: SymbolTest) -> str:
+    age = f", {counted(one.commits, 'commit')} ago" if one.commits else ""
+    more = f"{age}{f', in {one.runs} runs' if one.runs > 1 else ''}{f', {one.flaky}' if one.flaky else ''}"
+    when = f"{one.ended[:16].replace('T', ' ')}  run {short(one.run, 8)}"
+    return f"{one.outcome:<8} {when}  {one.test}  {one.state}{f': {one.reason}' if one.reason else ''}{more}"
 
 
 @proof.command(epilog="Example: kl proof symbols test_basket.py::test_total")
@@ -155,13 +158,9 @@ def flaky(limit: int, shape: str) -> None:
     """
     ws = initialized_workspace()
     sync_evidence(ws)
-    found = flaky_tests(ws)
+    with ws.store.reading() as db:
+        found = flaky_tests(ws, db)
     plain = {"schema": "kl.proof.flaky/1", "tests": [one.to_dict() for one in found[:limit]], "total": len(found)}
     none = "no flaky tests in the recorded runs."
-    print_list(shape, plain, (line for one in found[:limit] for line in _flaky_lines(one)), len(found), none)
-
-
-def _flaky_lines(one: FlakyTest) -> Iterator[str]:
-    low, high = one.interval
-    rate = f"failed in {one.failures} of {one.runs} runs ({low:.0%} to {high:.0%})"
-    yield f"{one.test}: {rate}; runs {one.failed.run} failed, {one.passed.run} passed"
+    lines = (f"{one.test}: {one.rate}; runs {one.failed.run} failed, {one.passed.run} passed" for one in found[:limit])
+    print_list(shape, plain, lines, len(found), none)

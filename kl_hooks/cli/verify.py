@@ -116,7 +116,7 @@ class _Answer:
             "runs": list(found.runs), "reasons": [] if self.proven else list(found.reasons), "notes": list(found.notes),
             "missing": [one._asdict() for one in found.missing], "not_assessed": list(found.not_assessed),
             "transferred": [one.to_dict() for one in found.transfers], "ran": found.ran,
-            "not_compared": list(found.not_compared), "command": self.command,
+            "not_compared": list(found.not_compared), "command": self.command, "flaky": list(found.flaky),
             "symbols": [one.to_dict() for one in self.states],
             "assessed": not self.seen.gaps, **self.seen.to_dict(),
             "nearest": self.nearest.to_dict() if self.nearest else None,
@@ -316,7 +316,8 @@ def _lines(answer: _Answer) -> Iterator[str]:
     elif answer.proven:
         whole = answer.proof.tier >= Tier.INFERRED
         word = answer.proof.tier.word if whole else "each changed symbol"
-        yield f"{tree}: proven ({'; '.join(filter(None, (word, answer.proof.transfer_text)))})"
+        how = "; ".join(filter(None, (word, answer.proof.transfer_text)))
+        yield f"{tree}: proven ({how}){answer.proof.except_flaky}"
         yield from _symbol_lines(answer)
         yield from _passed_lines(answer) if whole else ()
     elif Tier.INFERRED <= answer.proof.tier < answer.tier:

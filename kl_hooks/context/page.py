@@ -334,7 +334,7 @@ def qualname(candidate: Candidate) -> str:
 
 def _in_brackets(candidate: Candidate) -> str:
     words = "redacted" if candidate.redacted_by else candidate.proof
-    return f" ({quoted_field(words, 80)})" if words else ""
+    return f" ({quoted_field(words, 120)})" if words else ""
 
 
 def _packed(symbols: Sequence[Chosen], indent: str) -> list[str]:

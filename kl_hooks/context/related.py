@@ -24,7 +24,7 @@ from kl_hooks.model.package import CODE, Candidate, Request, Task
 from kl_hooks.model.symbol import split_id
 from kl_hooks.model.text import one_line
 from kl_hooks.proof.claims import newest_claims
-from kl_hooks.proof.symbol_tests import rarest_executed, results, tests_calling, tests_executing
+from kl_hooks.proof.symbol_tests import EXECUTED_REASON, is_test_path, results, tests_calling, tests_executing
 from kl_hooks.records.liveness import live_records
 
 if TYPE_CHECKING:
@@ -40,10 +40,8 @@ _WITH_BODY: Final = 2
 _BODY_LINES: Final = 40
 _WITH_TESTS: Final = 6
 """Nearest symbols, and half as many nearest files, of which recorded tests are counted."""
-_CALLED: Final = 5
-"""Rarest symbols of the source that a failing test executed which are lifted."""
-_EXECUTED: Final = 30
-"""Rarest symbols that a failing test executed, its own helpers among them."""
+_LATELY: Final = 5
+"""By which part of the best score a symbol is lifted that a test executed which failed lately."""
 _NEIGHBORS: Final = 15
 _NEIGHBOR_RELATIONS: Final = ("defines", "implements", "inherits", "references", "calls")
 """A5's relations, both ways: not imports, not what governs."""
@@ -55,7 +53,6 @@ _SUBJECTS: Final = 20
 _HUNK: Final = re.compile(r"(?m)^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 _BLOBS: Final = re.compile(r"(?m)^index ([0-9a-f]{40,64})\.\.([0-9a-f]{40,64})")
 _FRAME_REASON: Final = "a frame of the traceback in the task"
-_EXECUTED_REASON: Final = "executed by the failing test and by few others"
 
 
 class Changes(NamedTuple):
@@ -194,7 +191,7 @@ def add_related(
         with ws.store.reading("graph") as db:
             if db is not None:
                 lists["pins"] = (*_pinned(ws, db, request.pins), *_named_files(db, task))
-                lists["code"] = tuple(_with_frames(ws, db, task, lists.get("code", ())))
+                lists["code"] = tuple(_with_frames(db, task, lists.get("code", ()), lists.pop("executed", ())))
                 if changes:
                     lists["changed code"] = tuple(_changed_code(db, changes))
                 if request.weight == "high":
@@ -258,15 +255,16 @@ def symbol_candidate(symbol: Symbol, reason: str) -> Candidate:
     )  # fmt: skip
 
 
-def _with_frames(ws: Workspace, db: Database, task: Task, code: Sequence[Candidate]) -> list[Candidate]:
+def _with_frames(db: Database, task: Task, code: Sequence[Candidate], executed: Sequence[Candidate]) -> list[Candidate]:
     """Return the ranked code with the symbols of a traceback first, the innermost before those that called it.
 
     The fault is seldom in the test: the symbols of tests come after those of source. What the failing test calls is
-    lifted by a third of the best score, and what it and few other tests executed by half of it.
+    lifted by a third of the best score, and what it and few other tests executed (the list `executed`) by half of it;
+    where no task named that test, and it failed lately, by a fifth.
     """
     inside = [one for path, line in task.signals.frames for one in _symbol_at(db, path, line)]
     tests = [f"test:{name.partition('[')[0]}" for name in task.signals.tests]
-    if not inside and not tests:
+    if not inside and not tests and not executed:
         return list(code)
     files = [row for row in code if row.kind == "file"]
     symbols = {(row.id, row.path): row for row in code if row.kind != "file"}
@@ -275,9 +273,10 @@ def _with_frames(ws: Workspace, db: Database, task: Task, code: Sequence[Candida
     for name in _targets(db, sorted(functions | {one.id for one in inside if is_test_path(one.path)})):
         for key in [key for key in symbols if key[0] == name and not is_test_path(key[1])]:
             symbols[key] = _lifted(symbols[key], best // 3, "called by the failing test")
-    for one in _executed_by(ws, db, task.signals.tests):
-        row = symbols.get((one.id, one.path), symbol_candidate(one, _EXECUTED_REASON))
-        symbols[one.id, one.path] = _lifted(row, best // 2, _EXECUTED_REASON)
+    for row in executed:
+        reason = row.reasons[0]
+        gain = best // (2 if reason == EXECUTED_REASON else _LATELY)
+        symbols[row.id, row.path] = _lifted(symbols.get((row.id, row.path), replace(row, score=0)), gain, reason)
     for place, one in enumerate(dict.fromkeys(reversed(inside))):
         row = symbols.get((one.id, one.path), symbol_candidate(one, _FRAME_REASON))
         gain = 0 if is_test_path(one.path) else best * 2 - place
@@ -286,13 +285,6 @@ def _with_frames(ws: Workspace, db: Database, task: Task, code: Sequence[Candida
     more = dict.fromkeys(one.path for one in inside if one.path not in shown)
     files += [Candidate(f"file:{path}", "file", path, "", "", path, score=1, reasons=(_FRAME_REASON,)) for path in more]
     return [*files, *sorted(symbols.values(), key=lambda row: (is_test_path(row.path), -row.score))]
-
-
-def _executed_by(ws: Workspace, db: Database, tests: Sequence[str]) -> list[Symbol]:
-    """Return the symbols of the source that failing tests executed, those first that the fewest other tests execute."""
-    executed = rarest_executed(ws, tests, _EXECUTED)
-    known = symbols_by_id(db, executed)
-    return [known[one] for one in executed if one in known and not is_test_path(known[one].path)][:_CALLED]
 
 
 def _lifted(row: Candidate, gain: int, reason: str) -> Candidate:
@@ -417,9 +409,3 @@ def _body(ws: Workspace, symbol: Symbol) -> str:
     # a file that was edited since the graph was read has other lines here; the next package has the right ones
     body = lines[symbol.line - 1 : symbol.end_line]
     return "\n".join([*body[:_BODY_LINES], *(["…"] if len(body) > _BODY_LINES else [])])
-
-
-def is_test_path(path: str) -> bool:
-    """Return whether a path is one that pytest users keep tests in."""
-    *folders, name = path.split("/")
-    return not {"test", "tests", "testing"}.isdisjoint(folders) or name.startswith(("test_", "conftest."))

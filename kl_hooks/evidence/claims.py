@@ -14,6 +14,7 @@ from typing import Any, Final
 from kl_hooks.clock import iso, micros
 from kl_hooks.config.settings import load_lifecycle
 from kl_hooks.errors import UsageProblem
+from kl_hooks.evidence.flaky import FlakyPasses
 from kl_hooks.evidence.ingestion import sync_evidence
 from kl_hooks.evidence.integrity import ledger_writer
 from kl_hooks.evidence.ledger import Entry, append, assertions, entries_of_tree, parents_of, recent
@@ -77,7 +78,24 @@ def current_claims(
     found = derived_claims(entries, trees, parents_of(db, entries), about, ws.settings.verified_requires)
     # what is wrong in that file is not reported here: upkeep does, and the default counts meanwhile
     days = load_lifecycle(ws.root, ws.state.cache)[0].confidence_decay_days
-    return [aged(claim, ws.clock.now(), days) for claim in found]
+    flaky, receipts = FlakyPasses(ws, db), {one.id: one.receipt for one in entries}
+    return [aged(_without_flaky(claim, flaky, receipts), ws.clock.now(), days) for claim in found]
+
+
+def _without_flaky(claim: Claim, flaky: FlakyPasses, receipts: Mapping[str, Receipt]) -> Claim:
+    """The claim in which a pass of a flaky test is no hard evidence."""
+    if not claim.about.startswith("test:"):
+        return claim
+    found = {
+        one.receipt: why for one in claim.support
+        if one.speaks == "for" and one.observation.hard and one.receipt in receipts
+        and (why := flaky.why(claim.about, receipts[one.receipt]))
+    }  # fmt: skip
+    support = [
+        replace(one, observation=replace(one.observation, hard=False, why_not=found[one.receipt]))
+        if one.receipt in found else one for one in claim.support
+    ]  # fmt: skip
+    return replace(claim, support=tuple(support), reasons=(*claim.reasons, *dict.fromkeys(found.values())))
 
 
 def aged(claim: Claim, now: int, days: int) -> Claim:

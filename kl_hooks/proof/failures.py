@@ -11,19 +11,17 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from itertools import pairwise
-from math import sqrt
 from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.clock import micros
 from kl_hooks.errors import UsageProblem
-from kl_hooks.evidence.executed import Executed, executed_of_run, read_pending
+from kl_hooks.evidence.flaky import RUNS, Attempt, Comparison, attempts_of, contradiction, environment_digest
 from kl_hooks.evidence.ingestion import sync_evidence
 from kl_hooks.evidence.journal import unimported_captures
-from kl_hooks.evidence.ledger import failed_results, failing_runs, results_of
+from kl_hooks.evidence.ledger import failed_results, results_of
 from kl_hooks.git.worktree import differing_paths
 from kl_hooks.model.canonical import digest
-from kl_hooks.model.receipt import REFUTES, Evidence, Receipt
+from kl_hooks.model.receipt import REFUTES, Evidence
 from kl_hooks.model.symbol import split_id
 from kl_hooks.model.text import name_list, one_line
 from kl_hooks.workspace import Workspace
@@ -31,8 +29,6 @@ from kl_hooks.workspace import Workspace
 if TYPE_CHECKING:
     from kl_hooks.store.database import Database
 
-RUNS: Final = 200
-"""Runs that are looked at, newest first."""
 FAILURES: Final = 2000
 """Failed results among which others of the same signature are looked for."""
 _RELATED: Final = 20
@@ -41,10 +37,6 @@ _NAMED: Final = 3
 _SHORT: Final = 8
 """Digits of a run or a commit that a person is shown."""
 SECOND: Final = 1_000_000
-_VOLATILE: Final = frozenset(
-    {"pid", "ci", "agent", "session", "imported", "executed", "way", "untracked", "changes", "rootdir"}
-)
-"""Keys of a receipt's environment in which two runs of the same environment may differ."""
 # In this order: an address and an ID hold digits, a path holds numbers.
 _VARIABLE: Final = (
     (re.compile(r"\b0x[0-9a-fA-F]+"), "ADDRESS"),
@@ -74,27 +66,6 @@ def signature(evidence: Evidence) -> str:
     kind = str(detail.get("exception") or message.partition(":")[0])
     frame = str(detail.get("frame") or detail.get("path") or evidence.subject.partition("[")[0])
     return digest("failure/1", [kind, frame, normalize_message(message)])[:16]
-
-
-@dataclass(frozen=True, slots=True)
-class Attempt:
-    """One result of a test."""
-
-    receipt: Receipt
-    result: Evidence
-
-    @property
-    def run(self) -> str:
-        """The digits of the run that a person is shown."""
-        return self.receipt.run[:_SHORT]
-
-    @property
-    def failed(self) -> bool:
-        return self.result.outcome in REFUTES
-
-    @property
-    def passed(self) -> bool:
-        return self.result.outcome == "passed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +120,7 @@ def failure_histories(
         for evidence in failures.values():
             wanted.update(list(by_signature.get(signature(evidence), ()))[:_RELATED])
         stored = [one.receipt for one in results_of(db, wanted, RUNS)] if db else []
-        attempts = _attempts([one for one in (*waiting, *stored) if one.run != current], wanted)
+        attempts = attempts_of([one for one in (*waiting, *stored) if one.run != current], wanted)
         changes = _Changes(ws, db)
         found = {}
         for test, evidence in failures.items():
@@ -188,7 +159,7 @@ def record_of_test(ws: Workspace, name: str) -> TestRecord:
         if not test or db is None:
             raise UsageProblem("no recorded run had a test of this name.", place=name, hint="See: kl evidence list")
         receipts = [one.receipt for one in results_of(db, {test}, RUNS)]
-        attempts = tuple(_attempts(receipts, {test}).get(test, ()))
+        attempts = tuple(attempts_of(receipts, {test}).get(test, ()))
         failure = next((one for one in attempts if one.failed), None)
         older = attempts[attempts.index(failure) + 1 :] if failure else ()
         passed = next((one for one in older if one.passed), None)
@@ -207,19 +178,6 @@ def _test_named(db: Database, name: str) -> str:
     raise UsageProblem(f"ambiguous ({len(found)} tests end like this).", place=name, hint=hint)
 
 
-def _attempts(receipts: Sequence[Receipt], wanted: set[str]) -> dict[str, list[Attempt]]:
-    """Test → its results, newest first, of runs that ended and on known content."""
-    found: dict[str, list[Attempt]] = {}
-    for receipt in receipts:
-        if receipt.tree is None or receipt.moved:
-            continue
-        for one in receipt.evidence:
-            name = one.subject.removeprefix("test:")
-            if name in wanted and one.kind == "TestResult":
-                found.setdefault(name, []).append(Attempt(receipt, one))
-    return found
-
-
 def _history(
     test: str, mark: str, attempts: Mapping[str, Sequence[Attempt]], others: Sequence[str], changes: _Changes,
     branch: str,
@@ -233,7 +191,7 @@ def _history(
     }
     related = {name: one for name, one in alike.items() if one is not None}
     fixes = [fix for name in (test, *others) if (fix := _newest_fix(name, attempts.get(name, ()), mark, changes))]
-    flaky = _contradiction(test, own, changes)
+    flaky = contradiction(test, own, changes)
     main = _failing_on_main(own, mark, branch)
     return FailureHistory(
         test, (*earlier, *related.values()), tuple(related), next(iter(fixes), None), flaky, main
@@ -247,7 +205,8 @@ def _newest_fix(test: str, attempts: Sequence[Attempt], mark: str, changes: _Cha
         if one.passed:
             passed = one
         elif one.failed:
-            if passed is not None and signature(one.result) == mark and _environment(one) == _environment(passed):
+            same = passed is not None and environment_digest(one) == environment_digest(passed)
+            if passed is not None and same and signature(one.result) == mark:
                 changed = changes.between(test, one, passed)
                 # nothing changed: it passed by chance, and nothing can be learned from that
                 if changed is None or changed:
@@ -256,18 +215,8 @@ def _newest_fix(test: str, attempts: Sequence[Attempt], mark: str, changes: _Cha
     return None
 
 
-def _environment(one: Attempt) -> str:
-    """Digest of everything in the environment that may make a test behave otherwise."""
-    known = {key: value for key, value in one.receipt.environment.items() if key not in _VOLATILE}
-    return digest("environment/1", known)
-
-
-class _Changes:
-    """What differs between the contents of two runs."""
-
-    def __init__(self, ws: Workspace, db: Database | None) -> None:
-        self._ws, self._db = ws, db
-        self._known: dict[str, Executed | None] = {}
+class _Changes(Comparison):
+    """What differs between the contents of two runs, and the commits in between."""
 
     def between(self, test: str, one: Attempt, other: Attempt) -> tuple[str, ...] | None:
         """What differs: symbols where both runs recorded them, else files. Empty: nothing does. None: not known."""
@@ -281,32 +230,6 @@ class _Changes:
         if self._ws.repo is None or not a.tree or not b.tree or {a.tree_all, b.tree_all} - {a.tree, b.tree, None}:
             return None
         return self._paths(a.tree, b.tree)
-
-    def symbols(self, test: str, one: Attempt, other: Attempt) -> tuple[tuple[str, ...], bool]:
-        """(the symbols on which the test rests in one of these runs and that differ, whether all could be compared).
-
-        A run that fails stops early, so the sets themselves are never equal: the union is compared, by what the other
-        run has recorded of the symbol for whichever test.
-        """
-        a, b = self._executed(one.receipt), self._executed(other.receipt)
-        if a is None or b is None or test not in a.tests or test not in b.tests:
-            return (), False
-        hashes = [dict(found.symbols) for found in (a, b)]
-        needed = {found.symbols[at].symbol for found in (a, b) for at in found.dependencies(test)}
-        known = [name for name in needed if all(name in some for some in hashes)]
-        changed = sorted(name for name in known if hashes[0][name] != hashes[1][name])
-        files = a.closure(test) | b.closure(test)
-        unknown = any(path in files for found in (a, b) for path in found.unknown)
-        # what the processes of a test ran and read is not recorded
-        seen = not unknown and test not in a.incomplete and test not in b.incomplete
-        return tuple(changed), seen and len(known) == len(needed) and a.files == b.files
-
-    def _executed(self, receipt: Receipt) -> Executed | None:
-        if receipt.run not in self._known:
-            stored = executed_of_run(self._db, receipt.run) if self._db else None
-            # a run that waits in the spool has its file there too
-            self._known[receipt.run] = stored or read_pending(self._ws, receipt.run, receipt.environment)
-        return self._known[receipt.run]
 
     @cache  # noqa: B019 - an object of one question
     def _paths(self, tree: str, other: str) -> tuple[str, ...] | None:
@@ -332,30 +255,6 @@ class _Changes:
             if row[0] != failed.receipt.head and micros(str(row[2])) + SECOND > micros(failed.receipt.ended)
         ]  # fmt: skip
         return (str(made[0][0]), str(made[0][1])) if made else ("", "")
-
-
-def _contradiction(test: str, attempts: Sequence[Attempt], changes: _Changes) -> tuple[Attempt, Attempt] | None:
-    """The newest failure and pass in one environment where nothing differs that the test depends on.
-
-    A pass on a second attempt is both.
-    """
-    counted = [one for one in attempts if one.failed or one.passed]
-    for one, other in pairwise(counted):
-        if one.failed != other.failed and _environment(one) == _environment(other):
-            changed, complete = changes.symbols(test, one, other)
-            if complete and not changed:
-                return (one, other) if one.failed else (other, one)
-    seen: dict[tuple[Any, ...], dict[bool, Attempt]] = {}
-    for one in attempts:
-        if one.result.outcome == "flaky":
-            return one, one
-        if not (one.failed or one.passed):
-            continue
-        group = seen.setdefault((one.receipt.tree, one.receipt.tree_all, _environment(one)), {})
-        group.setdefault(one.failed, one)
-        if len(group) == 2:
-            return group[True], group[False]
-    return None
 
 
 _MAIN: Final = ("main", "master")
@@ -468,63 +367,3 @@ def _fix_line(fix: Fix) -> str:
     what = f"after a change of {name_list(names, _NAMED)}" if names else ""
     commit = f'in commit {sha[:_SHORT]} "{one_line(subject, 60)}"' if sha else ""
     return " ".join(filter(None, ("it passed again", what, commit, f"(runs {fix.failed.run}, {fix.passed.run})")))
-
-
-@dataclass(frozen=True, slots=True)
-class FlakyTest:
-    """A test with different outcomes where nothing that it depends on differs."""
-
-    test: str
-    failed: Attempt
-    passed: Attempt
-    failures: int
-    runs: int
-    """Runs on the contents and in the environments in which both outcomes were seen."""
-
-    @property
-    def interval(self) -> tuple[float, float]:
-        """The bounds of the share of failures, 95 % (Wilson's score interval)."""
-        return wilson_interval(self.failures, self.runs)
-
-    def to_dict(self) -> dict[str, Any]:
-        low, high = self.interval
-        return {
-            "test": self.test, "failures": self.failures, "runs": self.runs, "rate": self.failures / self.runs,
-            "low": round(low, 4), "high": round(high, 4),
-            "failed": self.failed.receipt.run, "passed": self.passed.receipt.run,
-        }  # fmt: skip
-
-
-def wilson_interval(hits: int, number: int, z: float = 1.96) -> tuple[float, float]:
-    """The score interval of a share (E. B. Wilson 1927, JASA 22:209): sound for few runs and for shares near 0."""
-    share, square = hits / number, z * z / number
-    middle, spread = share + square / 2, z * sqrt(share * (1 - share) / number + square / number / 4)
-    return max(0.0, (middle - spread) / (1 + square)), min(1.0, (middle + spread) / (1 + square))
-
-
-def flaky_tests(ws: Workspace) -> list[FlakyTest]:
-    """The tests that passed and failed on one content in one environment, most failures first."""
-    with ws.store.reading() as db:
-        receipts = [one.receipt for one in failing_runs(db, RUNS, "pytest")] if db else []
-        tests = {one.subject.removeprefix("test:") for receipt in receipts for one in receipt.evidence}
-        changes, found = _Changes(ws, db), []
-        for test, attempts in _attempts(receipts, tests).items():
-            if pair := _contradiction(test, attempts, changes):
-                found.append(FlakyTest(test, *pair, *_counts(attempts, pair)))
-    return sorted(found, key=lambda one: (-one.failures / one.runs, one.test))
-
-
-def _counts(attempts: Sequence[Attempt], pair: tuple[Attempt, Attempt]) -> tuple[int, int]:
-    """(failures, runs) where both outcomes were seen; a pass on a second attempt is a failure that was repeated.
-
-    The witnesses count together, whatever else differs between their contents.
-    """
-    together = {one.receipt.tree for one in pair}
-    groups: dict[tuple[Any, ...], list[Attempt]] = {}
-    for one in attempts:
-        if one.failed or one.passed or one.result.outcome == "flaky":
-            content = ("both",) if one.receipt.tree in together else (one.receipt.tree, one.receipt.tree_all)
-            key = (*content, _environment(one))
-            groups.setdefault(key, []).append(one)
-    mixed = [some for some in groups.values() if any(not a.passed for a in some) and any(not a.failed for a in some)]
-    return sum(not a.passed for some in mixed for a in some), sum(map(len, mixed))

@@ -251,9 +251,11 @@ class _Content:
         # an earlier run may have had this code too, and the claim was not about that
         made = micros(claim.made_at)
         later = [one for one in self._runs.parts if micros(one.original.receipt.ended) > made]
-        state = state_of(anchor.path, anchor.symbol, now, later)
+        state = state_of(anchor.path, anchor.symbol, now, later, self._runs.flaky)
         # no hash is empty: nothing is proven, and what must run is known from every run
-        return state if state[0] == PROVEN else state_of(anchor.path, anchor.symbol, "", self._runs.parts)
+        if state[0] == PROVEN:
+            return state
+        return state_of(anchor.path, anchor.symbol, "", self._runs.parts, self._runs.flaky)
 
     # since when
 

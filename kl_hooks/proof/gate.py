@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from kl_hooks.clock import iso
 from kl_hooks.config.settings import SETTINGS_FILE, verify_exclude
 from kl_hooks.errors import UsageProblem
+from kl_hooks.evidence.flaky import FlakyPasses
 from kl_hooks.evidence.ingestion import Snapshot, snapshot
 from kl_hooks.evidence.integrity import Rollback, ledger_writer, read_marks, rollbacks
 from kl_hooks.evidence.ledger import Entry, newest_before, selection_limits
@@ -97,6 +98,13 @@ class Proof:
     """The pytest command that would prove the content; empty: it is proven, or running tests does not help."""
     not_compared: tuple[str, ...] = ()
     """Runs of other contents whose results can't be transferred, and why."""
+    flaky: tuple[str, ...] = ()
+    """Tests among them whose pass is none: `test_a.py::test_b (failed in 2 of 6 runs (10% to 70%))`."""
+
+    @property
+    def except_flaky(self) -> str:
+        """` except flaky test_a.py::test_b (…)`; empty where all that passed counts."""
+        return f" except flaky {name_list(self.flaky, _NAMED)}" if self.flaky else ""
 
     @property
     def transfer_text(self) -> str:
@@ -148,7 +156,7 @@ def judge(
     direct = proof(entries, parents, rule, trees, there, expected, earlier_runs)
     # what ran on this very content comes first, and a failure there counts whatever ran elsewhere (ADR-0029)
     if not transfer or not trees or direct.tier >= Tier.INFERRED or direct.failed:
-        return entries, direct
+        return entries, _without_flaky(ws, db, direct, entries)
     found_runs = other_runs(ws, repo, seen, trees, at)
     others = [one for one in found_runs if not one.why_not]
     notes = [f"run {one.entry.receipt.run[:8]}: {one.why_not}" for one in found_runs if one.why_not]
@@ -157,7 +165,29 @@ def judge(
     both = sorted([*entries, *(one.entry for one in others)], key=lambda entry: -entry.seq)
     parents = seen.parents(both)
     found = proof(both, parents, rule, trees, there, expected, earlier_runs, {one.entry.id: one for one in others})
+    found = _without_flaky(ws, db, found, [*entries, *(one.original for one in others)])
     return entries, replace(found, not_compared=tuple(notes))
+
+
+def _without_flaky(ws: Workspace, db: Database | None, found: Proof, entries: Sequence[Entry]) -> Proof:
+    """What is proven, with the flaky tests named whose passes count for nothing; nothing, where no other passed."""
+    if found.tier < Tier.INFERRED:
+        return found
+    receipts = [one.receipt for one in entries if one.receipt.run in found.runs]
+    flaky = FlakyPasses(ws, db)
+    names: dict[str, str] = {}
+    others = False
+    for receipt in receipts if flaky.tests else ():
+        for one in receipt.evidence:
+            name = split_id(one.subject)[1]
+            if one.outcome == "passed" and (why := flaky.why(name, receipt)):
+                names[name] = f"{name} ({why.removeprefix('flaky: ')})"
+            others = others or (one.outcome == "passed" and name not in names)
+    listed = tuple(names[name] for name in sorted(names))
+    if not listed or others:
+        return replace(found, flaky=listed)
+    reasons = (f"only flaky tests passed: {name_list(listed, _NAMED)}", *found.reasons)
+    return replace(found, tier=Tier.GUESSED, run=None, runs=(), reasons=reasons, flaky=listed)
 
 
 def verdict(ws: Workspace) -> dict[str, Any]:
@@ -169,7 +199,7 @@ def verdict(ws: Workspace) -> dict[str, Any]:
     return {
         "tree": trees[0] if trees else None, "tier": found.tier.word, "proven": found.run is not None,
         "run": found.run, "reasons": list(found.notes if found.run else found.reasons),
-        "transferred": [one.to_dict() for one in found.transfers], "command": found.command,
+        "transferred": [one.to_dict() for one in found.transfers], "command": found.command, "flaky": list(found.flaky),
         "assessed": bool(trees) and not seen.gaps, **seen.to_dict(),
         "nearest": near.to_dict() if near else None,
     }  # fmt: skip

@@ -10,9 +10,11 @@ from typing import Any, Final, NamedTuple
 from kl_hooks.code.modules import module_names
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
 from kl_hooks.evidence.executed import Executed
+from kl_hooks.evidence.flaky import FlakyPasses
 from kl_hooks.evidence.ingestion import Snapshot
 from kl_hooks.evidence.ledger import Entry
 from kl_hooks.evidence.provenance import worktree_state
+from kl_hooks.git.commits import count_since
 from kl_hooks.git.repository import Repository, merge_base
 from kl_hooks.git.worktree import STAGED, staged_tree, tree_of_revision
 from kl_hooks.model.receipt import REFUTES
@@ -86,6 +88,14 @@ class Runs:
         direct = [of_this_content(seen, one) for one in seen.of_tree(content.trees) if is_sound(one)]
         others = other_runs(ws, repo, seen, content.trees, content.other)
         self.parts: list[OtherRun] = sorted([*direct, *others], key=lambda one: -one.original.seq)
+        self.flaky = FlakyPasses(ws, seen.db)
+        self._repo, self._ages = repo, dict[str, int | None]()
+
+    def age(self, head: str | None) -> int | None:
+        """Commits since a commit; None where git does not know it."""
+        if head and head not in self._ages:
+            self._ages[head] = count_since(self._repo, head)
+        return self._ages[head] if head else None
 
     @cached_property
     def results(self) -> dict[str, Result]:
@@ -217,12 +227,13 @@ def symbol_states(
         path: pair for path, pair in changed_states(repo, Base(tree, {}), content.other).items() if _below(path, paths)
     }
     found = difference(ws, repo, states, content.other)
-    parts = [one for one in Runs(ws, seen, content).parts if not origin or _is_of_ci(one.original)]
+    runs = Runs(ws, seen, content)
+    parts = [one for one in runs.parts if not origin or _is_of_ci(one.original)]
     names = module_names(sorted({*content_source(repo, content.other or "").blobs, *found.changes}))
     answer: list[SymbolState] = []
     for change in found.changes.values():
         if change.is_python and change.new is not None:
-            answer += _states_of(change, names.get(change.path, change.path), parts)
+            answer += _states_of(change, names.get(change.path, change.path), parts, runs.flaky)
     return sorted(answer, key=lambda one: (one.path, one.line, one.symbol))
 
 
@@ -234,7 +245,7 @@ def _is_of_ci(entry: Entry) -> bool:
     return entry.receipt.producer.startswith("ci:")
 
 
-def _states_of(change: FileChange, module: str, parts: Sequence[OtherRun]) -> Iterator[SymbolState]:
+def _states_of(change: FileChange, module: str, parts: Sequence[OtherRun], flaky: FlakyPasses) -> Iterator[SymbolState]:
     """The symbols of one file that differ."""
     new, old = change.new, change.old
     assert new is not None
@@ -248,14 +259,16 @@ def _states_of(change: FileChange, module: str, parts: Sequence[OtherRun]) -> It
             continue
         kind, _, name = local.partition(":")
         symbol = f"{kind}:{module}{name.removeprefix('_')}"
-        state, reason, tests = state_of(change.path, local, value, parts)
+        state, reason, tests = state_of(change.path, local, value, parts, flaky)
         yield SymbolState(symbol, change.path, new.lines.get(local, 0), state, reason, tests)
 
 
-def state_of(path: str, local: str, value: str, parts: Sequence[OtherRun]) -> tuple[str, str, tuple[str, ...]]:
+def state_of(
+    path: str, local: str, value: str, parts: Sequence[OtherRun], flaky: FlakyPasses
+) -> tuple[str, str, tuple[str, ...]]:
     """What runs (newest first) prove of a symbol with this content hash: state, reason, and the tests that do or would.
 
-    `local`: its name in the file, with `_` for the module.
+    `local`: its name in the file, with `_` for the module. A pass of a flaky test proves nothing.
     """
     stale: list[str] = []
     reason = ""
@@ -269,7 +282,11 @@ def state_of(path: str, local: str, value: str, parts: Sequence[OtherRun]) -> tu
         outcomes = {one.subject.removeprefix("test:"): one.outcome for one in part.original.receipt.evidence}
         users, same = _users(executed, index), executed.symbols[index].content_hash == value
         good_users = [name for name in users if name in part.verdicts and part.verdicts[name].state == VALID]
-        good = [name for name in good_users if same and outcomes.get(name) == "passed"]
+        passed = [name for name in good_users if same and outcomes.get(name) == "passed"]
+        chance = {name: why for name in passed if (why := flaky.why(name, part.original.receipt))}
+        good = [name for name in passed if name not in chance]
+        if chance and not good and not stale:
+            stale, reason = users, f"only a flaky test passed: {passed[0]} {chance[passed[0]].removeprefix('flaky: ')}"
         if good:
             run = part.original.receipt.run[:8]
             return PROVEN, f"{len(good)} test{'s' * (len(good) > 1)} passed in run {run}", tuple(good)
@@ -304,6 +321,12 @@ class SymbolTest(NamedTuple):
     state: str
     """Whether the result is valid for the content that is asked about."""
     reason: str
+    commits: int | None = None
+    """Commits since that run; None where git does not know its commit."""
+    runs: int = 1
+    """In how many of the runs that were looked at it executed the symbol."""
+    flaky: str = ""
+    """`flaky: failed in 2 of 6 runs (10% to 70%)`, where the result is that of a flaky test."""
 
     def to_dict(self) -> dict[str, Any]:
         """As in JSON answers."""
@@ -317,6 +340,7 @@ def tests_of(runs: Runs, name: str) -> list[SymbolTest]:
     """
     found: dict[str, SymbolTest] = {}
     known: set[str] = set()
+    known_runs: dict[str, set[str]] = {}
     for part in runs.parts:
         executed, symbols = part.executed, part.symbols
         if executed is None or symbols is None:
@@ -330,8 +354,10 @@ def tests_of(runs: Runs, name: str) -> list[SymbolTest]:
                 if test in outcomes and test in part.verdicts:
                     state, reason, _ = part.verdicts[test]
                     one = SymbolTest(
-                        test, executed.symbols[index].symbol, outcomes[test], receipt.ended, receipt.run, state, reason
-                    )
+                        test, executed.symbols[index].symbol, outcomes[test], receipt.ended, receipt.run, state, reason,
+                        runs.age(receipt.head), flaky=runs.flaky.why(test, receipt),
+                    )  # fmt: skip
+                    known_runs.setdefault(test, set()).add(receipt.run)
                     found.setdefault(test, one)
     if len(known) > 1:
         hint = f"Give one of: {', '.join(sorted(known)[:5])}"
@@ -339,7 +365,7 @@ def tests_of(runs: Runs, name: str) -> list[SymbolTest]:
     if not found and not known:
         hint = "A symbol is a name such as shop.cart.total; runs with symbols: kl evidence list"
         raise UsageProblem("no recorded test executed it.", place=name, hint=hint)
-    return sorted(found.values())
+    return sorted(one._replace(runs=len(known_runs[one.test])) for one in found.values())
 
 
 def _matches(symbol: str, path: str, name: str) -> bool:

@@ -6,20 +6,25 @@ calls a function itself or by a fixture, by links of the graph, one call deep: "
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kl_hooks.code.query.lookup import nested_symbols, symbols_by_id
 from kl_hooks.evidence.claims import current_claims
 from kl_hooks.evidence.executed import Executed, executed_of_run, runs_with_symbols, tests_of_symbols
-from kl_hooks.evidence.ledger import Entry, entries_of_tree, entry_of_run, here_first, recent
+from kl_hooks.evidence.flaky import FlakyPasses, FlakyTest
+from kl_hooks.evidence.ledger import Entry, entries_of_tree, entry_of_run, failing_runs, here_first, recent
 from kl_hooks.evidence.provenance import worktree_state
 from kl_hooks.git.commits import count_since
 from kl_hooks.graph import links
-from kl_hooks.model.receipt import REFUTES
+from kl_hooks.model.package import Candidate
+from kl_hooks.model.receipt import REFUTES, Evidence
 from kl_hooks.model.symbol import split_id
+from kl_hooks.model.text import counted
 
 if TYPE_CHECKING:
+    from kl_hooks.model.package import Task
     from kl_hooks.model.symbol import Symbol
     from kl_hooks.store.database import Database
     from kl_hooks.workspace import Workspace
@@ -31,6 +36,18 @@ _RUNS_OF_A_TEST: Final = 3
 RECENT_RUNS: Final = 10
 """Runs that are looked at besides those of this content."""
 _USES: Final = ("calls", "references", "inherits")
+EXECUTED_REASON: Final = "executed by the failing test and by few others"
+"""Of what a test executed that the task names."""
+_CALLED: Final = 5
+"""Rarest symbols of the source that are offered of each group of tests."""
+_EXECUTED: Final = 30
+"""Rarest symbols that are looked at, the tests' own helpers among them."""
+_FAILED_TOGETHER: Final = 10
+_NAMED: Final = 3
+_SHORTEST: Final = 3
+_COMMON: Final = frozenset(
+    {"test", "tests", "assert", "error", "assertionerror", "none", "true", "false", "with", "from"}
+)
 
 
 class TestResults(NamedTuple):
@@ -45,17 +62,25 @@ class TestResults(NamedTuple):
     """Of the least proven of those that passed; empty where none did."""
     executed: bool = False
     """Whether these tests are known to execute it; else they call it, as the source reads."""
+    commits: int | None = None
+    """Commits since the newest of them ran; None where git does not know."""
+    flaky: str = ""
+    """`1 flaky (10% to 70%)`: how many of them pass by chance, and the rate of the one that fails most."""
 
     def words(self) -> str:
         """Return `executed by 38 tests, all passed, inferred`, `1 of 3 tests that use it failed`."""
+        return self._ended() + (f", {self.flaky}" if self.flaky else "")
+
+    def _ended(self) -> str:
         total = self.passed + len(self.failed)
+        age = f" {counted(self.commits, 'commit')} ago" if self.commits else " on older content"
         if self.executed:
             tests = f"executed by {total} {'test' if total == 1 else 'tests'}"
             ended = f"{len(self.failed)} failed" if self.failed else "all passed" if total > 1 else "passed"
             more = f", {self.tier}" if not self.failed else ""
-            return f"{tests}, {ended}{more if self.current else ' on older content'}"
+            return f"{tests}, {ended}{more if self.current else age}"
         tests = "test that uses it" if total == 1 else "tests that use it"
-        older = "" if self.current else " on older content"
+        older = "" if self.current else age
         if self.failed:
             return f"{len(self.failed)} of {total} {tests} failed{older}"
         return f"{total} {tests} passed" + (older or f", {self.tier}")
@@ -102,6 +127,8 @@ class ExecutedBy(NamedTuple):
     """In how many of the newest runs it executed the symbol."""
     changed: bool
     """The symbol's code was another then."""
+    flaky: str = ""
+    """`flaky: failed in 2 of 6 runs (10% to 70%)`, where the test passed by chance."""
 
 
 def executed_by(ws: Workspace, graph: Database, symbol: Symbol) -> list[ExecutedBy]:
@@ -113,6 +140,9 @@ def executed_by(ws: Workspace, graph: Database, symbol: Symbol) -> list[Executed
     with ws.store.reading() as db:
         known = tests_of_symbols(db, _members(graph, symbol.id)) if db is not None else {}
         entries = {one.run: entry_of_run(db, one.run) for some in known.values() for one in some.values() if db}
+        passes = FlakyPasses(ws, db)
+        runs = {(test, one.run) for some in known.values() for test, one in some.items()}
+        flaky = {key: passes.why(key[0], entry.receipt) for key in runs if (entry := entries[key[1]])}
     heads = {entry.receipt.head for entry in entries.values() if entry and entry.receipt.head}
     since = {head: count_since(ws.repo, head) for head in sorted(heads)} if ws.repo else {}
     outcomes = {run: _outcomes(entry) for run, entry in entries.items()}
@@ -123,7 +153,7 @@ def executed_by(ws: Workspace, graph: Database, symbol: Symbol) -> list[Executed
                 continue
             changed = identifier == symbol.id and one.content_hash != symbol.content_hash
             outcome, age = outcomes[one.run].get(test, "unknown"), since.get(entry.receipt.head or "")
-            found[test] = ExecutedBy(test, outcome, one.run, age, one.runs, changed)
+            found[test] = ExecutedBy(test, outcome, one.run, age, one.runs, changed, flaky.get((test, one.run), ""))
     return sorted(found.values(), key=lambda one: (one.outcome not in REFUTES, one.test))
 
 
@@ -167,6 +197,57 @@ def _users(executed: Executed, wanted: Collection[int]) -> Mapping[int, int]:
     return users
 
 
+def find_executed(ws: Workspace, task: Task, limit: int) -> list[Candidate]:
+    """Return what tests executed that the task names, then what those did that failed lately and match its words.
+
+    The symbols of the source alone, those first that the fewest other tests execute.
+    """
+    lately = _failed_lately(ws, task)
+    found: dict[str, str] = {}
+    failed = f"executed by {', '.join(lately)}, which failed lately"
+    for tests, reason in ((task.signals.tests, EXECUTED_REASON), (lately, failed)):
+        for name in rarest_executed(ws, tests, _EXECUTED):
+            found.setdefault(name, reason)
+    with ws.store.reading("graph") as graph:
+        known = symbols_by_id(graph, found) if graph is not None and found else {}
+    shown: dict[str, int] = {}
+    rows = []
+    for name, reason in found.items():
+        one = known.get(name)
+        if one is not None and not is_test_path(one.path) and shown.setdefault(reason, 0) < _CALLED:
+            shown[reason] += 1
+            rows.append(
+                Candidate(one.id, "symbol", one.signature, "", one.doc, one.path, one.line, reasons=(reason,), score=1)
+            )
+    return rows[:limit]
+
+
+def _failed_lately(ws: Workspace, task: Task) -> list[str]:
+    """The tests that failed in the newest run and share a word with the task that few tests have; at most three."""
+    wanted = {*task.signals.keywords, *(word.lower() for word in task.signals.symbols)}
+    with ws.store.reading() as db:
+        newest = failing_runs(db, 1, "pytest") if db is not None and wanted else []
+    failed = [one for entry in newest for one in entry.receipt.evidence if one.outcome in REFUTES]
+    # where a suite fails as a whole, no test is a better hint than the others
+    if len(failed) > _FAILED_TOGETHER:
+        return []
+    words = {one.subject.removeprefix("test:"): _words(one) & wanted for one in failed}
+    return [name for name, same in words.items() if same and name not in task.signals.tests][:_NAMED]
+
+
+def _words(one: Evidence) -> set[str]:
+    """The words of a test's name, of its failure, and of where it was raised."""
+    texts = (one.subject.partition("::")[2], str(one.detail.get("message") or ""), str(one.detail.get("frame") or ""))
+    whole = {word.lower() for text in texts for word in re.findall(r"[A-Za-z_]\w{2,}", text)}
+    return (whole | {part for word in whole for part in word.split("_") if len(part) > _SHORTEST}) - _COMMON
+
+
+def is_test_path(path: str) -> bool:
+    """Return whether a path is one that pytest users keep tests in."""
+    *folders, name = path.split("/")
+    return not {"test", "tests", "testing"}.isdisjoint(folders) or name.startswith(("test_", "conftest."))
+
+
 def results(ws: Workspace, tests: Mapping[str, set[str]], executing: Collection[str] = ()) -> dict[str, TestResults]:
     """Return what the newest runs show of each group of tests; a group of which nothing was recorded is absent.
 
@@ -184,32 +265,50 @@ def results(ws: Workspace, tests: Mapping[str, set[str]], executing: Collection[
         last, here = _last_outcomes(entries, set(trees), wanted)
         newest = sorted(entries, key=lambda entry: -entry.seq)
         claims = {claim.about: claim for claim in current_claims(ws, db, newest, trees, last.keys())}
+        passes = FlakyPasses(ws, db)
+        chance = {case: one for case, (_, entry) in last.items() if (one := passes.test(case, entry.receipt))}
+    heads = {entry.receipt.head for _, entry in last.values() if entry.receipt.head}
+    ages = {head: count_since(ws.repo, head) for head in sorted(heads)} if ws.repo else {}
     found = {}
     for name, group in tests.items():
         cases = [case for case in last if case in group or _function(case) in group]
         # what was seen on this content counts alone, where anything was
         cases = [case for case in cases if case in here] or cases
-        failed = tuple(sorted(case for case in cases if last[case] in REFUTES))
-        passed = [case for case in cases if case in claims and last[case] not in REFUTES]
+        failed = tuple(sorted(case for case in cases if last[case][0] in REFUTES))
+        passed = [case for case in cases if case in claims and last[case][0] not in REFUTES]
         if failed or passed:
-            least = min((claims[case].tier for case in passed), default=None)
+            # what passes by chance shows nothing, and lowers nothing that others show
+            shown = [case for case in passed if case not in chance] or passed
+            least = min((claims[case].tier for case in shown), default=None)
             current = all(case in here for case in cases)
+            known = [ages.get(last[case][1].receipt.head or "") for case in (*failed, *passed)]
+            age = min((one for one in known if one is not None), default=None)
             found[name] = TestResults(
-                len(passed), failed, current, least.word if least is not None else "", name in executing
-            )
+                len(passed), failed, current, least.word if least is not None else "", name in executing, age,
+                _flaky_words([chance[case] for case in cases if case in chance]),
+            )  # fmt: skip
     return found
 
 
-def _last_outcomes(entries: Sequence[Entry], trees: set[str], wanted: set[str]) -> tuple[dict[str, str], set[str]]:
-    """Return (case of a wanted test → its newest outcome, the cases of which that was seen on one of these trees)."""
-    last: dict[str, str] = {}
+def _flaky_words(some: Sequence[FlakyTest]) -> str:
+    if not some:
+        return ""
+    low, high = max(some, key=lambda one: one.failures / one.runs).interval
+    return f"{len(some)} flaky ({low:.0%} to {high:.0%})"
+
+
+def _last_outcomes(
+    entries: Sequence[Entry], trees: set[str], wanted: set[str]
+) -> tuple[dict[str, tuple[str, Entry]], set[str]]:
+    """Return (case of a wanted test → its newest outcome and where, the cases that were seen on one of these trees)."""
+    last: dict[str, tuple[str, Entry]] = {}
     here: set[str] = set()
     for entry in entries:
         is_here = not trees.isdisjoint({entry.receipt.tree, entry.receipt.tree_all})
         for evidence in entry.receipt.evidence:
             known = evidence.subject in wanted or _function(evidence.subject) in wanted
             if evidence.subject not in last and known:
-                last[evidence.subject] = evidence.outcome
+                last[evidence.subject] = evidence.outcome, entry
                 here |= {evidence.subject} if is_here else set()
     return last, here
 

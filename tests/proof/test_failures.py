@@ -13,15 +13,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kl_hooks.evidence.flaky import FlakyTest, flaky_tests, wilson_interval
 from kl_hooks.evidence.ingestion import sync_evidence
 from kl_hooks.evidence.ledger import failed_results
 from kl_hooks.model.receipt import Evidence
-from kl_hooks.proof.failures import failure_histories, flaky_tests, normalize_message, signature, wilson_interval
-from kl_hooks.workspace import open_workspace
+from kl_hooks.proof.failures import failure_histories, normalize_message, signature
+from kl_hooks.workspace import Workspace, open_workspace
 from tests.pytest_kl.recorded import git, repository, run_pytest
 from tests.support import run_in_process
 
 from tests.pytest_kl.recorded import environment  # isort: skip
+
+
+def flaky_in(ws: Workspace) -> list[FlakyTest]:
+    with ws.store.reading() as db:
+        return flaky_tests(ws, db)
+
 
 VARIABLE = st.one_of(
     st.integers(0, 10**12).map(str),
@@ -104,7 +111,7 @@ def suite(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_flaky_tests_are_found_without_a_rerun_and_no_other(suite: Path) -> None:
     ws = open_workspace(suite)
     sync_evidence(ws)
-    found = {one.test.partition("::")[2]: one for one in flaky_tests(ws)}
+    found = {one.test.partition("::")[2]: one for one in flaky_in(ws)}
     seeds = [random.Random(seed).random() < 0.4 for seed in range(6)]
     assert found.keys() == {"test_by_chance", "test_by_state"}
     # 6 runs of one content; the seventh is of another
@@ -113,6 +120,29 @@ def test_flaky_tests_are_found_without_a_rerun_and_no_other(suite: Path) -> None
     low, high = found["test_by_state"].interval
     assert low < 2 / 6 < high
     assert all(one.failed.failed and one.passed.passed for one in found.values())
+
+
+@pytest.mark.skipif(not hasattr(sys, "monitoring"), reason="executed symbols are recorded from CPython 3.12 on")
+def test_a_pass_of_a_flaky_test_is_no_hard_evidence(suite: Path) -> None:
+    def kl(*args: str) -> str:
+        return run_in_process(args, suite, environment({})).stdout
+
+    # the newest run is of other content, which is equal in all that the test depends on
+    tiers = {one["about"]: one["tier"] for one in json.loads(kl("claim", "list", "--format", "json"))["claims"]}
+    assert (tiers["test:test_luck.py::test_by_chance"], tiers["test:test_luck.py::test_stable"]) == (
+        "guessed",
+        "inferred",
+    )
+    done = run_in_process(["verify"], suite, environment({}))
+    flaky = [
+        f"test_luck.py::test_by_{name} (failed in {hits} of 6 runs (" for name, hits in (("chance", 3), ("state", 2))
+    ]
+    assert done.returncode == 0 and "proven (inferred) except flaky " in done.stdout
+    assert all(one in done.stdout and one in kl("status") for one in flaky)
+    assert len(json.loads(kl("verify", "--format", "json"))["flaky"]) == 2
+    for shown in (kl("graph", "show", "test_luck.test_by_state"), kl("proof", "tests", "test_luck.test_by_state")):
+        assert " runs, flaky: failed in 2 of 6 runs (10% to 70%)" in shown
+    assert "1 commit ago" not in kl("proof", "tests", "test_luck.test_by_state")
 
 
 def test_both_commands_name_their_runs(suite: Path) -> None:
@@ -154,7 +184,7 @@ def test_what_changed_since_the_pass_is_named_and_chance_is_no_change(tmp_path: 
     assert answer["history"] == []
     ws = open_workspace(folder)
     # it failed and passed on three contents that are equal in all that it rests on; test_two did not
-    assert [(one.test, one.failures, one.runs) for one in flaky_tests(ws)] == [("test_lib.py::test_luck", 1, 2)]
+    assert [(one.test, one.failures, one.runs) for one in flaky_in(ws)] == [("test_lib.py::test_luck", 1, 2)]
 
 
 @pytest.mark.skipif(not hasattr(sys, "monitoring"), reason="executed symbols are recorded from CPython 3.12 on")
@@ -166,7 +196,7 @@ def test_what_another_process_ran_is_no_chance(tmp_path: Path) -> None:
     run_pytest(folder)
     ws = open_workspace(folder)
     sync_evidence(ws)
-    assert flaky_tests(ws) == []
+    assert flaky_in(ws) == []
     assert "changed" not in run_in_process(["proof", "why", "test_cli"], folder, environment({})).stdout
 
 

@@ -53,7 +53,9 @@ def shop(tmp_path_factory: pytest.TempPathFactory, home: object) -> Checkout:
 
 def test_graph_show_lists_the_tests_that_executed_a_symbol(shop: Checkout) -> None:
     out = shop.kl("graph", "show", "core.add").stdout
-    assert f"executed by    2\n    {TOTAL}  failed, 1 commit ago, in 2 runs\n    {ADD}  passed, 1 commit ago" in out
+    flaky = ", flaky: failed in 1 of 2 runs (9% to 91%)"
+    lines = f"    {TOTAL}  failed, 1 commit ago, in 2 runs{flaky}\n    {ADD}  passed, 1 commit ago"
+    assert f"executed by    2\n{lines}" in out
     assert f"executed by    1\n    {TOTAL}  failed" in shop.kl("graph", "show", "core.Cart").stdout, "by its methods"
     plain = json.loads(shop.kl("graph", "show", "core.base", "--format", "json").stdout)
     assert {(one["test"], one["changed"]) for one in plain["executed_by"]} == {(ADD, True), (TOTAL, True)}
@@ -63,7 +65,7 @@ def test_graph_show_lists_the_tests_that_executed_a_symbol(shop: Checkout) -> No
 
 def test_a_package_counts_executions_and_leads_to_what_a_failing_test_executed(shop: Checkout) -> None:
     out = shop.kl("context", "the price of core.add").stdout
-    assert "(executed by 2 tests, 1 failed on older content)" in out
+    assert "(executed by 2 tests, 1 failed 1 commit ago, 1 flaky (9% to 91%))" in out
     assert rarest_executed(shop.workspace(), [TOTAL], 9) == [
         "function:test_core.test_total", "method:core.Cart.total", "function:core.add", "function:core.base",
     ]  # fmt: skip
@@ -71,6 +73,13 @@ def test_a_package_counts_executions_and_leads_to_what_a_failing_test_executed(s
     package = json.loads(shop.kl("context", f"fix {TOTAL}", "--format", "json").stdout)
     reasons = {one["id"]: one["reasons"] for one in package["items"]}
     assert any("executed by the failing test" in reason for reason in reasons["method:core.Cart.total"])
+    assert package["coverage"]["executed"] == "ok"
+    # a task that names no test, and shares a word with one that failed lately
+    package = json.loads(shop.kl("context", "a wrong total is shown", "--format", "json").stdout)
+    lately = f"executed by {TOTAL}, which failed lately"
+    assert any(lately in one["reasons"] for one in package["items"] if one["id"] == "method:core.Cart.total")
+    package = json.loads(shop.kl("context", "greet the users", "--format", "json").stdout)
+    assert package["coverage"]["executed"] == "empty"
 
 
 @pytest.mark.parametrize(
@@ -80,6 +89,7 @@ def test_a_package_counts_executions_and_leads_to_what_a_failing_test_executed(s
         (Results(1, (), True, "inferred", True), "executed by 1 test, passed, inferred"),
         (Results(1, ("a", "b"), True, "inferred", True), "executed by 3 tests, 2 failed"),
         (Results(2, (), False, "inferred", True), "executed by 2 tests, all passed on older content"),
+        (Results(2, (), False, "inferred", True, 12), "executed by 2 tests, all passed 12 commits ago"),
         (Results(2, (), True, "inferred"), "2 tests that use it passed, inferred"),
         (Results(0, ("a",), False, ""), "1 of 1 test that uses it failed on older content"),
     ],

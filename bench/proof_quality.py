@@ -1,0 +1,452 @@
+"""Whether what kl derives from executed symbols is right: mutants, replayed commits, rotting claims, flaky tests.
+
+    python -m bench.proof_quality mutants [--repo CLONE …] [--number 12] [--full]
+    python -m bench.proof_quality commits [--repo CLONE …] [--number 5] [--full]
+    python -m bench.proof_quality rot [--repo CLONE …] [--number 100]
+    python -m bench.proof_quality flaky [--number 12]
+
+Clones of attrs, click, flask and packaging are looked for in `KL_BENCH_CLONES`. `mutants`, `commits` and `flaky` RUN
+TESTS (see `bench.suite_runs`). `--full` is all tests, 300 mutants, 100 commits: hours. Each ends after `--seconds`.
+
+`mutants`: of the tests that a mutant breaks, the share that had executed the mutated function (goal: .99), and how many
+of them kl takes for valid all the same (goal: 0), by class of mutant. `commits`: of the tests whose outcome a commit
+changes, how many kl did not name as impacted (goal: 0), and the share of tests named, beside pytest-testmon. `rot`: the
+share of claims at functions that is stale after 20, 100 and 300 commits, beside the floor (the function itself changed,
+by `ast` alone) and the files touched. `flaky`: tests with known causes found after n runs, beside five reruns.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import importlib.util
+import os
+import random
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from bench.failing_tests import git
+from bench.suite_runs import PLUGIN, Suite, clone_of, first_parents, found_suites, run_suite
+from kl_hooks.evidence.executed import Executed
+from kl_hooks.evidence.flaky import flaky_tests
+from kl_hooks.evidence.ingestion import snapshot
+from kl_hooks.git.repository import find_repository
+from kl_hooks.model.claim import Anchor, Claim
+from kl_hooks.proof.difference import symbols_of_files
+from kl_hooks.proof.freshness import assess
+from kl_hooks.proof.impact import Runs, content_of, impacted_tests
+from kl_hooks.proof.transfer import RunSymbols
+from kl_hooks.workspace import open_workspace
+
+CLASSES: Final = ("function", "class body", "module constant", "default", "decorator")
+SPANS: Final = (20, 100, 300)
+_TESTMON: Final = ("-p", "testmon.pytest_testmon", "--testmon")
+
+
+# mutants
+
+
+class Mutant(NamedTuple):
+    """A changed file."""
+
+    kind: str
+    path: str
+    name: str
+    """What is changed, as it is called in its file."""
+    text: str
+
+
+def mutants_of(path: str, text: str) -> Iterator[Mutant]:
+    """Every mutant of a file: a function that raises, another value in a body or a default, no decorator."""
+    lines = text.splitlines(keepends=True)
+
+    def replaced(node: ast.expr, new: str) -> str:
+        first, last = lines[node.lineno - 1].encode(), lines[(node.end_lineno or node.lineno) - 1].encode()
+        middle = first[: node.col_offset] + new.encode() + last[node.end_col_offset :]
+        return "".join([*lines[: node.lineno - 1], middle.decode(), *lines[node.end_lineno :]])
+
+    def values(body: Sequence[ast.stmt], kind: str, outer: str) -> Iterator[Mutant]:
+        for one in body:
+            if isinstance(one, ast.Assign | ast.AnnAssign) and one.value is not None:
+                constant = next((n for n in ast.walk(one.value) if isinstance(n, ast.Constant)), None)
+                if constant is not None and (new := _other(constant)):
+                    yield Mutant(kind, path, outer or "<module>", replaced(constant, new))
+
+    def inside(body: Sequence[ast.stmt], outer: str) -> Iterator[Mutant]:
+        for one in body:
+            if isinstance(one, ast.ClassDef):
+                name = f"{outer}{one.name}"
+                yield from values(one.body, "class body", name)
+                yield from inside(one.body, f"{name}.")
+            elif isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef):
+                name, first = f"{outer}{one.name}", one.body[0]
+                if first.lineno > one.lineno:
+                    raising = f"{' ' * first.col_offset}raise RuntimeError('mutant')\n"
+                    start = min([first.lineno, *(d.lineno for d in getattr(first, "decorator_list", ()))]) - 1
+                    yield Mutant("function", path, name, "".join([*lines[:start], raising, *lines[start:]]))
+                for default in (*one.args.defaults, *one.args.kw_defaults):
+                    if isinstance(default, ast.Constant) and (new := _other(default)):
+                        yield Mutant("default", path, name, replaced(default, new))
+                for mark in one.decorator_list:
+                    if "overload" not in ast.unparse(mark):
+                        without = [*lines[: mark.lineno - 1], *lines[mark.end_lineno or mark.lineno :]]
+                        yield Mutant("decorator", path, name, "".join(without))
+
+    tree = ast.parse(text)
+    yield from values(tree.body, "module constant", "")
+    yield from inside(tree.body, "")
+
+
+def _other(node: ast.Constant) -> str:
+    """Another constant of the same sort; empty where there is none."""
+    value = node.value
+    if isinstance(value, bool) or value is None:
+        return "False" if value is True else "True"
+    if isinstance(value, int):
+        return str(value + 1)
+    # the first part of several literals side by side, and of an f-string, is no expression of its own
+    return repr(value + "x") if isinstance(value, str) and node.end_lineno == node.lineno else ""
+
+
+@contextmanager
+def written(file: Path, text: str) -> Iterator[None]:
+    """The file with another text; afterwards it is what it was, its time included."""
+    before, state = file.read_bytes(), file.stat()
+    file.write_text(text, encoding="utf-8")
+    try:
+        yield
+    finally:
+        file.write_bytes(before)
+        os.utime(file, ns=(state.st_atime_ns, state.st_mtime_ns))
+
+
+@dataclass
+class Tally:
+    """What the mutants of one class did."""
+
+    mutants: int = 0
+    killed: int = 0
+    broken: int = 0
+    """Tests that passed before and do not pass any more."""
+    executed: int = 0
+    """Those of them that had executed what was mutated."""
+    false_fresh: int = 0
+    """Those of them whose result kl takes for valid."""
+    flagged: float = 0.0
+    """Sum of the shares of tests that must run again."""
+
+
+def mutants(
+    suite: Suite, clone: Path, number: int, args: Sequence[str], until: float, tallies: dict[str, Tally]
+) -> None:
+    """Mutate what the tests executed, one change at a time; print what was missed."""
+    before = run_suite(clone, suite.module, *PLUGIN, *args)
+    again = run_suite(clone, suite.module, *args)
+    stable = {name for name, outcome in before.items() if outcome == "passed" and again.get(name) == "passed"}
+    ws = open_workspace(clone)
+    with snapshot(ws) as seen:
+        entry = seen.recent(1)[0]
+        executed = seen.executed(entry)
+    assert executed is not None, "this interpreter records no symbols"
+    print(f"  {suite.name}: {len(stable)} tests, {len(executed.symbols)} symbols", flush=True)
+    for mutant in _drawn(clone, suite, executed, number):
+        if time.monotonic() > until:
+            print("  the time is over", flush=True)
+            return
+        one = tallies.setdefault(mutant.kind, Tally())
+        with written(clone / mutant.path, mutant.text):
+            ws = open_workspace(clone)
+            with snapshot(ws) as seen:
+                results = Runs(ws, seen, content_of(ws)).results
+            after = run_suite(clone, suite.module, *args)
+        if not after:
+            continue
+        settled = {name for name, result in results.items() if result.settled}
+        broken = {name for name in stable if after.get(name) != "passed"}
+        wrong = sorted(broken & settled)
+        missed = sorted(broken - _users(executed, mutant) - executed.incomplete.keys())
+        one.mutants, one.killed = one.mutants + 1, one.killed + bool(broken)
+        one.broken, one.executed = one.broken + len(broken), one.executed + len(broken) - len(missed)
+        one.false_fresh += len(wrong)
+        one.flagged += 1 - len(settled) / max(len(results), 1)
+        for what, some in (("valid all the same", wrong), ("had not executed it", missed)):
+            if some:
+                print(
+                    f"  {mutant.kind} {mutant.path} {mutant.name}: {what}: {len(some)}, such as {some[0]}", flush=True
+                )
+
+
+def _drawn(clone: Path, suite: Suite, executed: Executed, number: int) -> list[Mutant]:
+    """As many mutants of each class, of functions and bodies that some test executed."""
+    found: dict[str, list[Mutant]] = {kind: [] for kind in CLASSES}
+    for file in sorted((clone / suite.source).rglob("*.py")):
+        path = file.relative_to(clone).as_posix()
+        for one in mutants_of(path, file.read_text(encoding="utf-8")):
+            if _index(executed, one) is not None:
+                found[one.kind].append(one)
+    dice = random.Random(7)
+    for some in found.values():
+        dice.shuffle(some)
+    turns = [some[at] for at in range(number) for some in found.values() if at < len(some)]
+    return turns[:number]
+
+
+def _index(executed: Executed, mutant: Mutant) -> int | None:
+    symbols = RunSymbols(executed)
+    own = "" if mutant.name == "<module>" else f".{mutant.name}"
+    kinds = ("namespace", "function", "method", "property", "type", "interface")
+    return next((at for kind in kinds if (at := symbols.find(mutant.path, f"{kind}:_{own}")) is not None), None)
+
+
+def _users(executed: Executed, mutant: Mutant) -> set[str]:
+    index = _index(executed, mutant)
+    bit = 1 << (index or 0)
+    return {name for name in executed.tests if index is not None and executed.dependency_mask(name) & bit}
+
+
+# commits
+
+
+def commits(suite: Suite, clone: Path, path: Path, number: int, args: Sequence[str], until: float) -> Counter[str]:
+    """Replay commits, each after its parent: what kl names as impacted against what changes its outcome."""
+    total: Counter[str] = Counter()
+    before: dict[str, str] = {}
+    testmon = importlib.util.find_spec("testmon") is not None
+    for sha in first_parents(path, number + 1):
+        if time.monotonic() > until:
+            print("  the time is over", flush=True)
+            break
+        git(clone, "checkout", "--quiet", "--force", "--detach", sha)
+        ws = open_workspace(clone)
+        with snapshot(ws) as seen:
+            named = {one.test for one in impacted_tests(ws, seen, content_of(ws))[0]}
+        after = run_suite(clone, suite.module, *PLUGIN, *args)
+        data = {"TESTMON_DATAFILE": str(clone / ".testmondata")}
+        selected = run_suite(clone, suite.module, *_TESTMON, *args, environ=data) if testmon else {}
+        if not after:
+            print(f"  {sha[:10]}: the tests do not run", flush=True)
+            before = {}
+            continue
+        if before:
+            changed = {name for name in before.keys() & after.keys() if before[name] != after[name]}
+            missed = sorted(name for name in changed if not _is_named(name, named))
+            run = sum(_is_named(name, named) for name in after)
+            total += Counter(
+                commits=1, tests=len(after), impacted=run, changed=len(changed), missed=len(missed),
+                testmon=len(selected), testmon_missed=len(changed - selected.keys()) if testmon else 0,
+            )  # fmt: skip
+            if missed:
+                print(f"  {sha[:10]}: missed {len(missed)}, such as {missed[0]}", flush=True)
+        before = after
+    return total
+
+
+def _is_named(test: str, named: set[str]) -> bool:
+    return test in named or test.partition("[")[0] in named or test.partition("::")[0] in named
+
+
+# rot
+
+
+def rot(path: Path, number: int) -> list[tuple[int, float, float, float, int]]:
+    """(commits, share of claims that kl calls stale, share of functions that changed, of files that did, claims)."""
+    shas = first_parents(path, SPANS[-1] + 1)
+    with clone_of(path) as clone:
+        git(clone, "checkout", "--quiet", "--force", "--detach", shas[0])
+        ws, repo = open_workspace(clone), find_repository(clone)
+        assert repo is not None
+        files = [line.split(None, 3) for line in git(clone, "ls-tree", "-r", "HEAD").splitlines()]
+        states = {
+            name: (f"{mode} {blob}", "") for mode, _, blob, name in files if name.endswith(".py") and "test" not in name
+        }
+        found = symbols_of_files(ws, repo, states, 0, None)
+        anchors = [
+            Anchor(name, local, value) for name, some in sorted(found.items()) for local, value in some.hashes.items()
+            if local.startswith(("function:", "method:")) and "<locals>" not in local
+        ]  # fmt: skip
+        anchors = random.Random(5).sample(anchors, min(number, len(anchors)))
+        # as if each was claimed at the first commit
+        claims = [
+            Claim("is so", one.symbol, "bench", "2020-01-01T00:00:00.000000Z", rests_on=(one,)) for one in anchors
+        ]
+        first = {one: _body(clone, one) for one in anchors}
+        texts = {one.path: (clone / one.path).read_bytes() for one in anchors}
+        rows = []
+        for span in SPANS:
+            if span >= len(shas):
+                continue
+            git(clone, "checkout", "--quiet", "--force", "--detach", shas[span])
+            stale = sum(one.freshness == "older tree" for one in assess(open_workspace(clone), claims))
+            floor = sum(_body(clone, one) != first[one] for one in anchors)
+            touched = sum(
+                not (clone / one.path).exists() or (clone / one.path).read_bytes() != texts[one.path] for one in anchors
+            )
+            size = len(anchors)
+            rows.append((span, stale / size, floor / size, touched / size, size))
+        return rows
+
+
+def _body(clone: Path, anchor: Anchor) -> str:
+    """A function by `ast` alone, without its docstring; empty where it is not there."""
+    try:
+        body: list[ast.stmt] = ast.parse((clone / anchor.path).read_text(encoding="utf-8")).body
+    except (OSError, SyntaxError):
+        return ""
+    node: ast.stmt | None = None
+    for name in anchor.symbol.partition(":")[2].removeprefix("_.").split("."):
+        # of several under one name the last stays, as in Python
+        same = [one for one in _flat(body) if getattr(one, "name", None) == name]
+        node = same[-1] if same else None
+        body = getattr(node, "body", [])
+    if node is None:
+        return ""
+    if body and isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant):
+        body.pop(0)
+    return ast.dump(node)
+
+
+def _flat(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
+    for one in body:
+        yield one
+        if isinstance(one, ast.If | ast.Try):
+            parts = [
+                one.body,
+                one.orelse,
+                *(h.body for h in getattr(one, "handlers", ())),
+                getattr(one, "finalbody", []),
+            ]
+            for part in parts:
+                yield from _flat(part)
+
+
+# flaky
+
+_FLAKY: Final = """\
+import os, random, time
+SEED = int(os.environ["SEED"])
+STATE = []
+
+def test_random_half(): assert random.Random(f"a{SEED}").random() >= 0.5
+def test_random_third(): assert random.Random(f"b{SEED}").random() >= 0.33
+def test_random_tenth(): assert random.Random(f"c{SEED}").random() >= 0.1
+def test_time(): assert time.time_ns() // 1000 % 4
+def test_order_first(): STATE.append(1)
+def test_order_second(): assert STATE
+def test_shared_state():
+    with open(os.environ["SHARED"], "a+") as file:
+        file.write("x")
+        assert file.tell() % 3
+"""
+_SHUFFLE: Final = """\
+import os, random
+def pytest_collection_modifyitems(items):
+    random.Random(os.environ["SEED"]).shuffle(items)
+"""
+_UNSTABLE: Final = 6
+
+
+def flaky(number: int) -> None:
+    """Run a suite of six flaky and twenty steady tests; print how many are found after each number of runs."""
+    with tempfile.TemporaryDirectory() as folder:
+        top = Path(folder) / "luck"
+        top.mkdir()
+        steady = "".join(f"def test_steady_{n}(): assert {n} + 1\n" for n in range(20))
+        for name, text in (("test_luck.py", _FLAKY), ("test_steady.py", steady), ("conftest.py", _SHUFFLE)):
+            (top / name).write_text(text, encoding="utf-8")
+        for args in (
+            ("init", "-q"),
+            ("add", "-A"),
+            ("-c", "user.name=b", "-c", "user.email=b@b", "commit", "-qm", "b"),
+        ):
+            git(top, *args)
+        (top / ".kl").mkdir()
+        ends: list[dict[str, str]] = []
+        for seed in range(number):
+            environ = {"SEED": str(seed), "SHARED": str(Path(folder) / "shared")}
+            ends.append(run_suite(top, "test_luck", *PLUGIN, environ=environ))
+            ws = open_workspace(top)
+            with snapshot(ws) as seen:
+                found = {one.test for one in flaky_tests(ws, seen.db)}
+            wrong = {name for name in found if "steady" in name or "first" in name}
+            print(f"  {seed + 1:3} runs: {len(found - wrong)} of {_UNSTABLE} found, {len(wrong)} falsely", flush=True)
+        rerun = {name for at, one in enumerate(ends) for name, outcome in one.items() if outcome == "failed"
+                 and any(later.get(name) == "passed" for later in ends[at + 1 : at + 6])}  # fmt: skip
+        failures = sum(outcome == "failed" for one in ends for outcome in one.values())
+        print(f"  rerun five times: {len(rerun)} of {_UNSTABLE}, for {failures * 5} more executions of tests")
+
+
+# the command
+
+
+def _mutants(asked: argparse.Namespace) -> None:
+    tallies: dict[str, Tally] = {}
+    found = found_suites(asked.repo)
+    number = 300 if asked.full else asked.number
+    for at, (suite, path) in enumerate(found):
+        share = asked.until - (asked.until - time.monotonic()) * (len(found) - at - 1) / (len(found) - at)
+        with clone_of(path) as clone:
+            mutants(suite, clone, -(-number // len(found)), suite.full if asked.full else suite.quick, share, tallies)
+    for kind, one in sorted(tallies.items()):
+        print(
+            f"  {kind:16} {one.mutants:4} mutants, {one.killed:4} broke {one.broken:6} tests; executed by "
+            f"{one.executed / max(one.broken, 1):.4f} of them; {one.false_fresh} valid all the same; "
+            f"{one.flagged / max(one.mutants, 1):.0%} of all results stale", flush=True,
+        )  # fmt: skip
+
+
+def _commits(asked: argparse.Namespace) -> None:
+    found = found_suites(asked.repo)
+    for at, (suite, path) in enumerate(found):
+        share = asked.until - (asked.until - time.monotonic()) * (len(found) - at - 1) / (len(found) - at)
+        with clone_of(path) as clone:
+            args = suite.full if asked.full else suite.quick
+            total = commits(suite, clone, path, 100 if asked.full else asked.number, args, share)
+        if total["commits"]:
+            size, rest = max(total["tests"], 1), total["testmon"]
+            peer = f"; testmon {rest / size:.0%}, missed {total['testmon_missed']}" if rest else ""
+            print(
+                f"  {suite.name:10} {total['commits']} commits: {total['changed']} outcomes changed, "
+                f"{total['missed']} missed; {total['impacted'] / size:.0%} of the tests named{peer}", flush=True,
+            )  # fmt: skip
+
+
+def _rot(asked: argparse.Namespace) -> None:
+    print("  after      stale  changed  file touched")
+    for suite, path in found_suites(asked.repo):
+        for span, stale, floor, touched, size in rot(path, 2000 if asked.full else asked.number):
+            shares = f"{stale:7.1%} {floor:8.1%} {touched:8.1%}"
+            print(f"  {span:5} {shares}  {suite.name}, {size} claims", flush=True)
+
+
+def _flaky(asked: argparse.Namespace) -> None:
+    flaky(30 if asked.full else asked.number)
+
+
+BENCHES: Final[Mapping[str, Callable[[argparse.Namespace], None]]] = {
+    "mutants": _mutants, "commits": _commits, "rot": _rot, "flaky": _flaky,
+}  # fmt: skip
+
+
+def main() -> int:
+    """0."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("bench", choices=BENCHES)
+    parser.add_argument("--repo", type=Path, action="append", default=[])
+    parser.add_argument("--number", type=int, default=12)
+    parser.add_argument("--seconds", type=int, default=540)
+    parser.add_argument("--full", action="store_true")
+    asked = parser.parse_args()
+    asked.until = time.monotonic() + (asked.seconds if not asked.full else 24 * 3600)
+    BENCHES[asked.bench](asked)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,232 @@
+"""Flaky tests: those with different outcomes where nothing that they depend on differs, found without a rerun.
+
+A pass of a flaky test shows nothing: it may fail on the very same content. So it is no hard evidence, for claims and
+for the gate alike, until something is changed that the test depends on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from math import sqrt
+from typing import Any, Final
+
+from kl_hooks.evidence.executed import Executed, executed_of_run, read_pending
+from kl_hooks.evidence.ledger import RETAINED, failing_runs
+from kl_hooks.model.canonical import digest
+from kl_hooks.model.receipt import REFUTES, Evidence, Receipt
+from kl_hooks.store.database import Database
+from kl_hooks.workspace import Workspace
+
+RUNS: Final = 200
+"""Runs that are looked at, newest first."""
+_SHORT: Final = 8
+"""Digits of a run that a person is shown."""
+
+_VOLATILE: Final = frozenset(
+    {"pid", "ci", "agent", "session", "imported", "executed", "way", "untracked", "changes", "rootdir"}
+)
+"""Keys of a receipt's environment in which two runs of the same environment may differ."""
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One result of a test."""
+
+    receipt: Receipt
+    result: Evidence
+
+    @property
+    def run(self) -> str:
+        """The digits of the run that a person is shown."""
+        return self.receipt.run[:_SHORT]
+
+    @property
+    def failed(self) -> bool:
+        return self.result.outcome in REFUTES
+
+    @property
+    def passed(self) -> bool:
+        return self.result.outcome == "passed"
+
+
+def attempts_of(receipts: Sequence[Receipt], wanted: set[str]) -> dict[str, list[Attempt]]:
+    """Test → its results, newest first, of runs that ended and on known content."""
+    found: dict[str, list[Attempt]] = {}
+    for receipt in receipts:
+        if receipt.tree is None or receipt.moved:
+            continue
+        for one in receipt.evidence:
+            name = one.subject.removeprefix("test:")
+            if name in wanted and one.kind == "TestResult":
+                found.setdefault(name, []).append(Attempt(receipt, one))
+    return found
+
+
+def environment_digest(one: Attempt) -> str:
+    """Digest of everything in the environment that may make a test behave otherwise."""
+    known = {key: value for key, value in one.receipt.environment.items() if key not in _VOLATILE}
+    return digest("environment/1", known)
+
+
+class Comparison:
+    """What differs between the contents of two runs, of what a test depends on."""
+
+    def __init__(self, ws: Workspace, db: Database | None) -> None:
+        self._ws, self._db = ws, db
+        self._known: dict[str, Executed | None] = {}
+
+    def symbols(self, test: str, one: Attempt, other: Attempt) -> tuple[tuple[str, ...], bool]:
+        """(the symbols on which the test rests in one of these runs and that differ, whether all could be compared).
+
+        A run that fails stops early, so the sets themselves are never equal: the union is compared, by what the other
+        run has recorded of the symbol for whichever test.
+        """
+        a, b = self._executed(one.receipt), self._executed(other.receipt)
+        if a is None or b is None or test not in a.tests or test not in b.tests:
+            return (), False
+        hashes = [dict(found.symbols) for found in (a, b)]
+        needed = {found.symbols[at].symbol for found in (a, b) for at in found.dependencies(test)}
+        known = [name for name in needed if all(name in some for some in hashes)]
+        changed = sorted(name for name in known if hashes[0][name] != hashes[1][name])
+        files = a.closure(test) | b.closure(test)
+        unknown = any(path in files for found in (a, b) for path in found.unknown)
+        # what the processes of a test ran and read is not recorded
+        seen = not unknown and test not in a.incomplete and test not in b.incomplete
+        return tuple(changed), seen and len(known) == len(needed) and a.files == b.files
+
+    def _executed(self, receipt: Receipt) -> Executed | None:
+        if receipt.run not in self._known:
+            stored = executed_of_run(self._db, receipt.run) if self._db else None
+            # a run that waits in the spool has its file there too
+            self._known[receipt.run] = stored or read_pending(self._ws, receipt.run, receipt.environment)
+        return self._known[receipt.run]
+
+
+def contradiction(test: str, attempts: Sequence[Attempt], changes: Comparison) -> tuple[Attempt, Attempt] | None:
+    """The newest failure and pass in one environment where nothing differs that the test depends on.
+
+    A pass on a second attempt is both.
+    """
+    counted = [one for one in attempts if one.failed or one.passed]
+    for one, other in pairwise(counted):
+        if one.failed != other.failed and environment_digest(one) == environment_digest(other):
+            changed, complete = changes.symbols(test, one, other)
+            if complete and not changed:
+                return (one, other) if one.failed else (other, one)
+    seen: dict[tuple[Any, ...], dict[bool, Attempt]] = {}
+    for one in attempts:
+        if one.result.outcome == "flaky":
+            return one, one
+        if not (one.failed or one.passed):
+            continue
+        group = seen.setdefault((one.receipt.tree, one.receipt.tree_all, environment_digest(one)), {})
+        group.setdefault(one.failed, one)
+        if len(group) == 2:
+            return group[True], group[False]
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class FlakyTest:
+    """A test with different outcomes where nothing that it depends on differs."""
+
+    test: str
+    failed: Attempt
+    passed: Attempt
+    failures: int
+    runs: int
+    """Runs on the contents and in the environments in which both outcomes were seen."""
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The bounds of the share of failures, 95 % (Wilson's score interval)."""
+        return wilson_interval(self.failures, self.runs)
+
+    @property
+    def rate(self) -> str:
+        """`failed in 2 of 6 runs (10% to 70%)`."""
+        low, high = self.interval
+        return f"failed in {self.failures} of {self.runs} runs ({low:.0%} to {high:.0%})"
+
+    def to_dict(self) -> dict[str, Any]:
+        low, high = self.interval
+        return {
+            "test": self.test, "failures": self.failures, "runs": self.runs, "rate": self.failures / self.runs,
+            "low": round(low, 4), "high": round(high, 4),
+            "failed": self.failed.receipt.run, "passed": self.passed.receipt.run,
+        }  # fmt: skip
+
+
+def wilson_interval(hits: int, number: int, z: float = 1.96) -> tuple[float, float]:
+    """The score interval of a share (E. B. Wilson 1927, JASA 22:209): sound for few runs and for shares near 0."""
+    share, square = hits / number, z * z / number
+    middle, spread = share + square / 2, z * sqrt(share * (1 - share) / number + square / number / 4)
+    return max(0.0, (middle - spread) / (1 + square)), min(1.0, (middle + spread) / (1 + square))
+
+
+def flaky_tests(ws: Workspace, db: Database | None, runs: int = RUNS) -> list[FlakyTest]:
+    """The tests that passed and failed where nothing differs that they depend on, most failures first."""
+    return _found(Comparison(ws, db), [one.receipt for one in failing_runs(db, runs, "pytest")] if db else [])
+
+
+def _found(compare: Comparison, receipts: Sequence[Receipt]) -> list[FlakyTest]:
+    tests = {one.subject.removeprefix("test:") for receipt in receipts for one in receipt.evidence}
+    found = []
+    for test, attempts in attempts_of(receipts, tests).items():
+        if pair := contradiction(test, attempts, compare):
+            found.append(FlakyTest(test, *pair, *_counts(attempts, pair)))
+    return sorted(found, key=lambda one: (-one.failures / one.runs, one.test))
+
+
+class FlakyPasses:
+    """Which passing results are those of a flaky test; read from the store when first asked."""
+
+    def __init__(self, ws: Workspace, db: Database | None) -> None:
+        self._db, self._compare = db, Comparison(ws, db)
+
+    @cached_property
+    def tests(self) -> Mapping[str, FlakyTest]:
+        """Node ID → the test, of those that the newest runs show to be flaky."""
+        receipts = [one.receipt for one in failing_runs(self._db, RETAINED, "pytest")] if self._db else []
+        return {one.test: one for one in _found(self._compare, receipts)}
+
+    def why(self, subject: str, receipt: Receipt) -> str:
+        """`flaky: failed in 2 of 6 runs (10% to 70%)`, of a pass in this run; empty where it is no flaky one."""
+        found = self.test(subject, receipt)
+        return f"flaky: {found.rate}" if found else ""
+
+    def test(self, subject: str, receipt: Receipt) -> FlakyTest | None:
+        """The test, if its result in this run is that of a flaky one.
+
+        A change of what the test depends on ends it: the runs before show nothing of the new code.
+        """
+        found = self.tests.get(subject.removeprefix("test:")) if receipt.source == "pytest" else None
+        if found is None:
+            return None
+        witness, own = found.failed, Attempt(receipt, found.passed.result)
+        if environment_digest(witness) != environment_digest(own):
+            return None
+        content = (receipt.tree, receipt.tree_all)
+        if content in [(one.receipt.tree, one.receipt.tree_all) for one in (witness, found.passed)]:
+            return found
+        changed, complete = self._compare.symbols(found.test, witness, own)
+        return found if complete and not changed else None
+
+
+def _counts(attempts: Sequence[Attempt], pair: tuple[Attempt, Attempt]) -> tuple[int, int]:
+    """(failures, runs) where both outcomes were seen; a pass on a second attempt is a failure that was repeated.
+
+    The witnesses count together, whatever else differs between their contents.
+    """
+    together = {one.receipt.tree for one in pair}
+    groups: dict[tuple[Any, ...], list[Attempt]] = {}
+    for one in attempts:
+        if one.failed or one.passed or one.result.outcome == "flaky":
+            content = ("both",) if one.receipt.tree in together else (one.receipt.tree, one.receipt.tree_all)
+            key = (*content, environment_digest(one))
+            groups.setdefault(key, []).append(one)
+    mixed = [some for some in groups.values() if any(not a.passed for a in some) and any(not a.failed for a in some)]
+    return sum(not a.passed for some in mixed for a in some), sum(map(len, mixed))
