@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from kl_hooks.workspace import Workspace
 
 _SETTINGS: Final = (
-    "budget", "docs", "maintain", "memory_auto_extract", "memory_top_k", "plugins", "reviewers", "significance",
-    "verified_requires", "verify_exclude",
+    "budget", "docs", "drift_alert", "maintain", "memory_auto_extract", "memory_top_k", "plugins", "redis", "reviewers",
+    "significance", "verified_requires", "verify_exclude",
 )  # fmt: skip
 _DEFAULT: Final = "default"
 
@@ -98,7 +98,7 @@ class _Sources:
         if name == "verify_exclude":
             return checkout or _DEFAULT
         # what a repository asks for here is refused (config/settings.py), so it is never the source
-        if name in ("plugins", "maintain"):
+        if name in ("plugins", "maintain", "redis", "drift_alert"):
             return user or _DEFAULT
         if name == "reviewers":  # the repository may name fewer of the user's
             return f"{user}, {checkout}" if user and checkout else user or _DEFAULT

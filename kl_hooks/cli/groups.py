@@ -18,10 +18,15 @@ if TYPE_CHECKING:
 class LazyGroup(click.Group):
     """A group that knows its commands by name and line; the module of one is imported when that one is needed."""
 
-    def __init__(self, *args: Any, module: str, lines: Mapping[str, str] | None = None, **more: Any) -> None:
-        """`lines`: command → its line in the help. `module`: where they are; `{}` in it is the command's name."""
+    def __init__(
+        self, *args: Any, module: str, lines: Mapping[str, str] | None = None, places: Mapping[str, str] | None = None,
+        **more: Any,
+    ) -> None:  # fmt: skip
+        """`lines`: command → its line in the help. `module`: where they are; `{}` in it is the command's name, or what
+        `places` has for it.
+        """
         super().__init__(*args, **more)
-        self._module = module
+        self._module, self._places = module, places or {}
         self._lines = dict(lines or {})
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -32,7 +37,7 @@ class LazyGroup(click.Group):
 
     def load(self, name: str) -> click.Command:
         """Return the object `name` of the module, or `name_` where Python has that name already."""
-        found = vars(import_module(self._module.format(name)))
+        found = vars(import_module(self._module.format(self._places.get(name, name))))
         command: click.Command = found.get(f"{name}_") or found[name]
         return command
 

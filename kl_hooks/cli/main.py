@@ -35,6 +35,12 @@ COMMANDS = {
     "knowledge": "Records of every kind: search, proposals, upkeep.",
     "seed": "Make guides and facts from README, AGENTS.md, pyproject.toml.",
     "interview": "Answer open questions; each answer becomes a record.",
+    "remember": "Store a value under a key, in one of the tiers of memory.",
+    "recall": "Read a key: working, short-term, long-term, then shared memory.",
+    "forget": "Remove a key of your own.",
+    "keys": "What is stored, tier by tier.",
+    "session": "The memory of one session: close, save, load.",
+    "pool": "Memory that several agents share: create, read, write, grant.",
     "mcp": "The agents' tools over MCP, for clients that start a server.",
     "tool": "The agents' tools: JSON in, JSON out.",
     "config": "The effective settings, and where each comes from.",
@@ -45,7 +51,10 @@ COMMANDS = {
     "stats": "Packages that were delivered, and what of them commits touched.",
     "help": "Help on a command; `kl help all` lists all of them.",
 }
-"""Command → its line in the help; it is the object of the same name in the module of the same name."""
+"""Command → its line in the help; it is the object of the same name in the module of the same name, or in `_PLACES`."""
+
+_PLACES = {"recall": "remember", "forget": "remember", "keys": "remember", "session": "remember"}
+"""Command → the module that it shares with another one."""
 
 KINDS = {
     "decision": "What was decided, why, and what it governs.",
@@ -142,7 +151,7 @@ def _may_describe_kinds(root: str | None) -> bool:
 
 
 @click.command(
-    cls=Commands, module="kl_hooks.cli.{}", lines={**COMMANDS, **KINDS},
+    cls=Commands, module="kl_hooks.cli.{}", lines={**COMMANDS, **KINDS}, places=_PLACES,
     context_settings={"help_option_names": ["-h", "--help"], "auto_envvar_prefix": "KL"},
 )  # fmt: skip
 @click.option("--root", type=click.Path(file_okay=False, exists=True), help="Work on the repository of this folder.")
@@ -244,6 +253,8 @@ OWN_COMMANDS: Mapping[str, Mapping[str, str]] = {
         "import": "Import memories of fuseraft or agor, as JSON.",
         "export": "All of them as JSON, as fuseraft keeps them.",
         "configure": "How much is given, and whether patterns are mined unasked.",
+        "stats": "How much each tier of memory has, and how often it was read.",
+        "context": "Persistent contexts: entries in versions, snapshots, grants.",
     },
     "objective": {
         "new": "Make one, with its tasks.",

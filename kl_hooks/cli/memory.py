@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from kl_hooks.cli.groups import LazyGroup
 from kl_hooks.cli.kind_commands import decide_changes
 from kl_hooks.cli.options import ABOUT, Option, format_option, given, top_option
 from kl_hooks.cli.output import (
@@ -581,6 +582,33 @@ def configure(top_k: int | None, auto_extract: bool | None, shape: str) -> None:
     print_answer(shape, {"schema": "kl.memory.settings/1", "top_k": top, "auto_extract": extract}, lines)
     if shape == "text" and (top_k or auto_extract is not None):
         warn("stored in this clone's git configuration (kl.memory-top-k, kl.memory-auto-extract).")
+
+
+@click.command(epilog="Example: kl memory stats")
+@format_option()
+def stats(shape: str) -> None:
+    """How much each tier of memory has that you can read, how often it was read, and what is due for promotion."""
+    from kl_hooks.cli.remember import print_statistics
+
+    print_statistics(shape)
+
+
+_CONTEXT_COMMANDS = {
+    "list": "Those that you can read.",
+    "create": "Make one.",
+    "show": "One, with its entries by relevance, its snapshots and its log.",
+    "write": "Write an entry; the version before it stays.",
+    "snapshot": "Store it as it is now.",
+    "restore": "Make its entries what they were in a snapshot.",
+    "grant": "Let an agent read, write or administrate it.",
+    "revoke": "Take that away.",
+    "archive": "Nobody reads it any more.",
+}
+
+
+@click.group(cls=LazyGroup, module="kl_hooks.cli.memory_context", lines=_CONTEXT_COMMANDS)
+def context() -> None:
+    """Persistent contexts: what an agent keeps beyond its sessions, in versions. Your own has your name."""
 
 
 # `kl memory new` is read for one more release (groups.py)

@@ -29,15 +29,22 @@ SETTINGS_FILE: Final = ".kl/config.yaml"
 POLICY_FILE: Final = ".kl/policy.yaml"
 _SETTINGS_KEYS: Final = (
     "version", "plugins", "verified_requires", "budget", "reviewers", "memory_top_k", "memory_auto_extract",
-    "significance", "docs", "maintain", "verify", "documents",
+    "significance", "docs", "maintain", "verify", "documents", "redis", "drift_alert",
 )  # fmt: skip
 _STRENGTHS: Final = ("independent", "classes")
 """What makes a claim verified, strict first: two independent observations, or two classes of evidence."""
 _MAINTAIN: Final = ("off", "daily")
 """Whether `kl maintain --due` is started behind other commands."""
-_SETTINGS_FORMAT: Final = "settings-7"
+_DRIFT_ALERT: Final = ("off", "on")
+"""Whether hooks of agents warn where a long session repeats errors or prompts."""
+_USERS_ONLY: Final = {"maintain": _MAINTAIN[0], "redis": "", "drift_alert": _DRIFT_ALERT[0]}
+"""Setting that only a user's own configuration can set → its default."""
+_LONGEST_URL: Final = 500
+_SETTINGS_FORMAT: Final = "settings-8"
 _LISTS: Final = ("plugins", "reviewers")
-_WORDS: Final = {"version": ("1",), "verified_requires": _STRENGTHS, "maintain": _MAINTAIN}
+_WORDS: Final = {
+    "version": ("1",), "verified_requires": _STRENGTHS, "maintain": _MAINTAIN, "drift_alert": _DRIFT_ALERT,
+}  # fmt: skip
 _NUMBERS: Final = {"budget": (256, 1_000_000, 6000), "memory_top_k": (1, 100, 5), "significance": (0, 100, 40)}
 """Setting → least, most, default."""
 _LONGEST_GLOB: Final = 200
@@ -113,6 +120,10 @@ class Settings(NamedTuple):
     """Whether patterns are mined without being asked for."""
     maintain: str = _MAINTAIN[0]
     """One of `_MAINTAIN`; only a user's own configuration can set it."""
+    redis: str = ""
+    """URL of the server that has working memory; empty: it is on this machine. Only a user's own."""
+    drift_alert: str = _DRIFT_ALERT[0]
+    """One of `_DRIFT_ALERT`; only a user's own."""
     verify_exclude: tuple[str, ...] = ()
     """Globs of files that are no tests although pytest's configuration names them (`verify: exclude:`)."""
     verify: VerifyPolicy = VerifyPolicy()
@@ -171,9 +182,11 @@ def merge_settings(checkout: Mapping[str, Any], user: Mapping[str, Any]) -> Sett
             if name not in mine:
                 hint = f"To let it review in this clone: git config kl.reviewers '{' '.join((*mine, name))}'"
                 refuse("reviewers", f'reviewer "{name}" is named by the repository only; it may not approve.', hint)
-    if "maintain" in checkout and checkout["maintain"][0] != chosen.get("maintain", _MAINTAIN[0]):
-        hint = f"To ask for it in this clone: git config kl.maintain {checkout['maintain'][0]}"
-        refuse("maintain", '"maintain" is for a user to set, not for a repository; ignored.', hint)
+    for key, default in _USERS_ONLY.items():
+        if key in checkout and checkout[key][0] != chosen.get(key, default):
+            # a server that a repository names would be given what this user's agents keep
+            hint = f"To ask for it in this clone: git config kl.{key.replace('_', '-')} {checkout[key][0]}"
+            refuse(key, f'"{key}" is for a user to set, not for a repository; ignored.', hint)
     for key, looser in _LOOSER.items():
         if key not in checkout:
             continue
@@ -243,7 +256,7 @@ def _fits(key: str, value: Any) -> bool:
     if key == "documents":
         kinds = (list, list, str, int, int)
         return isinstance(value, list) and [type(one) for one in value] == list(kinds)
-    if key == "docs":
+    if key in ("docs", "redis"):
         return isinstance(value, str)
     if key == "memory_auto_extract":
         return isinstance(value, bool)
@@ -277,6 +290,8 @@ def _read_value(reader: NodeReader, key: str, node: Node) -> Any:
         return reader.boolean(node, what, True)
     if key == "documents":
         return _documents(reader, node)
+    if key == "redis":
+        return reader.text(node, what).strip()[:_LONGEST_URL]
     return _verify(reader, node) if key == "verify" else _folder(reader, node)
 
 
@@ -349,7 +364,7 @@ def _folder(reader: NodeReader, node: Node) -> str:
 
 def _from_git(git: Mapping[str, str], problems: list[Problem]) -> dict[str, Any]:
     """The settings in git's configuration: `kl.plugins`, `kl.reviewers`, `kl.verified-requires`, `kl.budget`, …"""
-    known = {key.replace("_", "-"): key for key in (*_LISTS, *_LOOSER, "maintain")}
+    known = {key.replace("_", "-"): key for key in (*_LISTS, *_LOOSER, *_USERS_ONLY)}
     given = {key: git[name] for name, key in known.items() if name in git and (git[name] or key not in _LISTS)}
     if not given:  # `kl.agents` alone, as every hook of an agent finds it, needs no reader of YAML
         return {}

@@ -38,16 +38,32 @@ class Cache:
             value = self._open().get(key)
         except Exception:  # any trouble of diskcache, SQLite or the disk is a miss
             return None
-        if type(value) is not bytes or value[:_DIGEST_SIZE] != _digest(key, value[_DIGEST_SIZE:]):
-            return None
-        return value[_DIGEST_SIZE:]
+        return verified(key, value) if type(value) is bytes else None
 
-    def set(self, key: str, value: bytes, ttl: float | None) -> None:
-        """Store `value` for `ttl` seconds (None: until the cache is full); a failure is ignored."""
+    def set(self, key: str, value: bytes, ttl: float | None) -> bool:
+        """Store `value` for `ttl` seconds (None: until the cache is full); return whether that was possible."""
         try:
-            self._open().set(key, _digest(key, value) + value, expire=ttl)
+            return bool(self._open().set(key, checksummed(key, value), expire=ttl))
         except Exception:  # as in get: it will be derived again
-            return
+            return False
+
+    def delete(self, key: str) -> bool:
+        """Remove a value; return whether there was one that could be removed."""
+        if self._inner is None and not self.directory.is_dir():
+            return False
+        try:
+            return bool(self._open().delete(key))
+        except Exception:  # as in get
+            return False
+
+    def keys(self, prefix: str) -> list[str]:
+        """Return the keys that begin with `prefix` and have not expired, sorted; none where that is unknown."""
+        if self._inner is None and not self.directory.is_dir():
+            return []
+        try:
+            return self._open().live_keys(prefix)
+        except Exception:  # as in get
+            return []
 
     def expired(self, now: float) -> int:
         """Count the values that are expired at `now` (seconds); 0 where that is unknown."""
@@ -85,6 +101,17 @@ class Cache:
             weakref.finalize(self, self._inner.close)
             self._off = False
         return self._inner
+
+
+def checksummed(key: str, value: bytes) -> bytes:
+    """Return the value behind its checksum, as it is stored."""
+    return _digest(key, value) + value
+
+
+def verified(key: str, stored: bytes) -> bytes | None:
+    """Return the value of what `checksummed` made for this key; None for anything else."""
+    value = stored[_DIGEST_SIZE:]
+    return value if stored[:_DIGEST_SIZE] == _digest(key, value) else None
 
 
 def _digest(key: str, value: bytes) -> bytes:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import re
 import sqlite3
+import time
 from contextlib import suppress
 from errno import EPERM
 from pathlib import Path
@@ -128,6 +129,14 @@ class GuardedCache(diskcache.Cache):  # type: ignore[misc]
         """How many values `expire(now)` would drop."""
         found = self._sql("SELECT COUNT(*) FROM Cache WHERE 0 < expire_time AND expire_time < ?", (now,))
         return int(found.fetchone()[0])
+
+    def live_keys(self, prefix: str) -> list[str]:
+        """The keys that begin with `prefix`, of values that have not expired."""
+        sql = (
+            "SELECT key FROM Cache WHERE substr(key, 1, ?) = ? AND (expire_time IS NULL OR expire_time > ?)"
+            " AND raw = 1 ORDER BY key"
+        )
+        return [key for (key,) in self._sql(sql, (len(prefix), prefix, time.time())) if type(key) is str]
 
 
 def open_cache(directory: Path, size_limit: int) -> GuardedCache:

@@ -316,9 +316,10 @@ def _impacted(ws: Workspace, given: Arguments) -> Any:
     from kl_hooks.evidence.ingestion import snapshot
     from kl_hooks.proof.impact import content_of, impacted_answer
 
-    content = content_of(ws, changed=given["changed"])
+    changed = given.get("changed", "")
+    content = content_of(ws, changed=changed)
     with snapshot(ws) as seen:
-        return impacted_answer(ws, seen, content, bool(given["changed"]), given["limit"])
+        return impacted_answer(ws, seen, content, bool(changed), given["limit"])
 
 
 def _verify(ws: Workspace, given: Arguments) -> Any:

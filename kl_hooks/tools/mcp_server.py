@@ -37,6 +37,7 @@ TOOLSETS: Final[Mapping[str, str]] = {
     "graph": "all questions to the code graph",
     "tasks": "tasks, what they need and produce, turns, outcomes, features and objectives",
     "claims": "claims, findings and failures",
+    "tiers": "what you remember in this session and longer, and what several agents share",
     "all": "every tool",
 }
 """Set → what is in it."""
@@ -45,6 +46,17 @@ _PREFIXES: Final[Mapping[str, tuple[str, ...]]] = {
     "graph": ("graph_", "symbols"),
     "tasks": ("task_", "turn_", "outcome_", "feature_", "objective_", "gate_", "role_"),
     "claims": ("claim_", "record_claim", "finding_", "failure_", "verify", "impacted"),
+    "tiers": (
+        "remember",
+        "recall",
+        "forget",
+        "session_",
+        "persistent_",
+        "pool_",
+        "create_memory_pool",
+        "read_shared",
+        "write_shared",
+    ),
     "all": ("",),
 }
 _RESOURCES: Final = 100

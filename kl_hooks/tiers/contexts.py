@@ -1,0 +1,573 @@
+"""Persistent contexts: entries that outlive their session, in versions, with snapshots, grants and a log of accesses.
+
+Every actor has a context of its own, named like the actor, which nobody else reads unless it is granted. A change of an
+entry makes a new version; the old one stays, superseded. Relevance and staleness are computed when they are shown.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from kl_hooks.errors import UsageProblem
+from kl_hooks.model.text import one_line
+from kl_hooks.store.redaction import redact
+from kl_hooks.tiers.entries import (
+    Caller,
+    Entry,
+    TierEvent,
+    access_counts,
+    actor_name,
+    checked_choice,
+    checked_key,
+    encoded,
+    insert_events,
+    merged,
+    reading,
+    record_access,
+    split_path,
+    tier_events,
+    value_at,
+    with_value_at,
+    writing,
+)
+from kl_hooks.tiers.scores import DAY, SAME, Staleness, decayed, relevance, similarity, staleness, words
+
+if TYPE_CHECKING:
+    from kl_hooks.store.database import Database, Row
+    from kl_hooks.workspace import Workspace
+
+TIER: Final = "long"
+CONTEXT_TYPES: Final = ("agent_memory", "knowledge_base", "shared_context", "tool_cache", "project_context")
+CONTEXT_SCOPES: Final = ("agent", "account", "team", "global", "workflow")
+ENTRY_TYPES: Final = (
+    "observation", "fact", "reflection", "decision", "plan", "tool_output", "conversation_summary",
+)  # fmt: skip
+GRANTS: Final = ("read", "write", "admin")
+_SOURCES: Final = ("agent", "user", "system", "tool", "workflow")
+_MEMORIES: Final = ("factual", "experiential", "working")
+_TYPE_OF: Final = {
+    "tool_result": "tool_output", "intermediate_result": "tool_output", "tool_state": "tool_output",
+    "conversation": "conversation_summary", "reflection": "reflection", "plan": "plan", "task_context": "plan",
+}  # fmt: skip
+"""Type of a short-term entry → type of the entry that it becomes; all others are observations."""
+_IMPORTANCE: Final = 50
+_PROMOTED_CONFIDENCE: Final = 70
+_DUPLICATE_BOOST: Final = 3
+_NEAR: Final = 0.9
+"""Share of the most entries from which a context is near its limit."""
+_COMPARED: Final = 1000
+"""Entries that a promoted one is compared with: the newest of its context."""
+_COLUMNS: Final = (
+    "id, context, key, version, status, type, source, memory, value, importance, confidence, tags, previous, merged,"
+    " actor, at"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """One context, without its entries."""
+
+    name: str
+    type: str
+    scope: str
+    owner: str
+    status: str
+    version: int
+    grants: Mapping[str, str]
+    max_entries: int
+    max_age_days: int
+    at: int
+
+    def level(self, actor: str) -> str:
+        """Return what an actor may do: admin (its owner, or granted), write, read, or nothing (empty)."""
+        if actor == self.owner:
+            return "admin"
+        # agent scope is private; of the others everybody in this repository may read
+        return self.grants.get(actor, "" if self.scope == "agent" else "read")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as `kl memory context show` has it."""
+        return {name: getattr(self, name) for name in self.__slots__} | {"grants": dict(self.grants)}
+
+
+@dataclass(frozen=True, slots=True)
+class ContextEntry:
+    """One version of an entry."""
+
+    id: str
+    context: str
+    key: str
+    version: int
+    status: str
+    type: str
+    source: str
+    memory: str
+    value: Any
+    importance: int
+    confidence: int
+    tags: tuple[str, ...]
+    previous: str
+    merged: tuple[str, ...]
+    actor: str
+    at: int
+    accesses: int = 0
+    accessed: int = 0
+    """When last, microseconds; 0: never."""
+
+    def relevance(self, now: int) -> float:
+        """Return the relevance now."""
+        return relevance(self.importance / 100, self.confidence / 100, self.accessed, now)
+
+    def staleness(self, now: int) -> Staleness:
+        """Return the staleness now, with its factors."""
+        current = decayed(self.importance / 100, max(self.at, self.accessed), now)
+        return staleness(current, self.at, self.accessed, now)
+
+    def to_dict(self, now: int) -> dict[str, Any]:
+        """Return it with its scores of now."""
+        stale = self.staleness(now)
+        scores = {"relevance": round(self.relevance(now), 4), "staleness": round(stale.score, 4),
+                  "staleness_factors": {name: round(part, 4) for name, part in stale._asdict().items()}}  # fmt: skip
+        return {name: getattr(self, name) for name in self.__slots__} | scores
+
+
+def create_context(
+    ws: Workspace,
+    caller: Caller,
+    name: str,
+    *,
+    type: str = "",
+    scope: str = "",
+    max_entries: int = 0,
+    max_age_days: int = 0,
+) -> Context:
+    """Make a context of the caller's. UsageProblem for a name that is taken, also by one that the caller can't see."""
+    made = checked_key(name, "name")
+    with writing(ws, "contexts") as db:
+        # an actor's name is that of the actor's own context
+        if _row(db, made) or (made != caller.actor and (made == "human" or made.startswith("agent:"))):
+            raise UsageProblem("this name is not available.", place=made, hint="Take another name.")
+        context = Context(
+            made, checked_choice(type or CONTEXT_TYPES[0], CONTEXT_TYPES, "type"),
+            checked_choice(scope or CONTEXT_SCOPES[0], CONTEXT_SCOPES, "scope"),
+            caller.actor, "active", 0, {}, max_entries, max_age_days, ws.clock.now(),
+        )  # fmt: skip
+        _insert(db, context)
+        insert_events(db, context.at, [TierEvent("created", TIER, made, caller)])
+    return context
+
+
+def list_contexts(db: Database | None, caller: Caller) -> list[Context]:
+    """Return the active contexts that the caller may read: its own first, then by name."""
+    if db is None:
+        return []
+    sql = "SELECT name, type, scope, owner, status, version, grants, max_entries, max_age_days, at FROM context"
+    found = [_context(row) for row in db.rows(f"{sql} WHERE status = 'active' ORDER BY name")]
+    return sorted(
+        (one for one in found if one.level(caller.actor)), key=lambda one: (one.name != caller.actor, one.name)
+    )
+
+
+def find_context(db: Database | None, caller: Caller, name: str, level: str = "read") -> Context:
+    """Return a context. UsageProblem, in the same words, for one that does not exist or is not the caller's to see."""
+    row = _row(db, name or caller.actor) if db is not None else None
+    context = _context(row) if row else None
+    if context is None or context.status != "active" or not context.level(caller.actor):
+        hint = "See: kl memory context list"
+        raise UsageProblem(
+            "there is no context of this name for you.", place=one_line(name, 60) or caller.actor, hint=hint
+        )
+    if GRANTS.index(context.level(caller.actor)) < GRANTS.index(level):
+        hint = f"Its owner, {context.owner}, gives it: kl memory context grant {context.name} {caller.actor} --{level}"
+        raise UsageProblem(
+            f"you may {context.level(caller.actor)} it; {level} is needed.", place=context.name, hint=hint
+        )
+    return context
+
+
+@dataclass(frozen=True, slots=True)
+class EntryOptions:
+    """What a new version of an entry has besides its value; what is None stays as it was."""
+
+    type: str | None = None
+    importance: int | None = None
+    confidence: int | None = None
+    tags: Sequence[str] | None = None
+    source: str | None = None
+    memory: str | None = None
+
+
+def write_entry(
+    ws: Workspace,
+    caller: Caller,
+    name: str,
+    path: str,
+    value: Any,
+    options: EntryOptions | None = None,
+    *,
+    merge: bool = False,
+    dotted: bool = True,
+) -> ContextEntry:
+    """Write a value at a dotted path of a context (empty name: the caller's own, made if missing); a new version.
+
+    `dotted`: False takes the path as one key, dots and all.
+    """
+    made = json.loads(encoded(value))
+    with writing(ws, "contexts") as db:
+        if name in ("", caller.actor):
+            ensure_own(db, caller, ws.clock.now())
+        context = find_context(db, caller, name, "write")
+        key, below = _locate(db, context.name, path) if dotted else (checked_key(path), [])
+        before = _active(db, context.name, key)
+        old = before.value if before else None
+        if merge:
+            made = merged(value_at(old, below)[1], made)
+        return add_version(
+            db, caller, context.name, key, with_value_at(old, below, made), ws.clock.now(), options, before
+        )
+
+
+def ensure_own(db: Database, caller: Caller, now: int) -> None:
+    """Make the caller's own context if it is missing, in the caller's transaction."""
+    if not _row(db, caller.actor):
+        own = Context(caller.actor, CONTEXT_TYPES[0], CONTEXT_SCOPES[0], caller.actor, "active", 0, {}, 0, 0, now)
+        _insert(db, own)
+
+
+def add_version(
+    db: Database, caller: Caller, context: str, key: str, value: Any, now: int, options: EntryOptions | None = None,
+    before: ContextEntry | None = None, merged_ids: Sequence[str] = (), event: str = "written",
+) -> ContextEntry:  # fmt: skip
+    """Store the next version of an entry, in the caller's transaction."""
+    o = options or EntryOptions()
+    entry = ContextEntry(
+        os.urandom(8).hex(), context, key, before.version + 1 if before else _versions(db, context, key) + 1, "active",
+        checked_choice(o.type or (before.type if before else ENTRY_TYPES[0]), ENTRY_TYPES, "type", _TYPE_OF),
+        checked_choice(o.source or ("agent" if caller.actor.startswith("agent:") else "user"), _SOURCES, "source"),
+        checked_choice(o.memory or (before.memory if before else _MEMORIES[0]), _MEMORIES, "memory"),
+        value, _percent(o.importance, before.importance if before else _IMPORTANCE, "importance"),
+        _percent(o.confidence, before.confidence if before else 100, "confidence"),
+        tuple(redact(one) for one in (o.tags if o.tags is not None else before.tags if before else ())),
+        before.id if before else "", tuple(merged_ids) or (before.merged if before else ()), caller.actor, now,
+    )  # fmt: skip
+    # first: at most one version of a key is active at any time
+    db.execute(
+        "UPDATE context_entry SET status = 'superseded' WHERE context = ? AND key = ? AND status = 'active'",
+        (context, key),
+    )
+    _insert_entry(db, entry)
+    db.execute("UPDATE context SET version = version + 1 WHERE name = ?", (context,))
+    body = {"key": key, "version": entry.version, "id": entry.id, "merged": list(merged_ids)}
+    insert_events(db, now, [TierEvent(event, TIER, context, caller, body)])
+    return entry
+
+
+def _percent(given: int | None, otherwise: int, place: str) -> int:
+    if given is None:
+        return otherwise
+    if not 0 <= given <= 100:
+        raise UsageProblem(f"{given} is no percentage: from 0 to 100.", place=place)
+    return given
+
+
+def read_entry(ws: Workspace, caller: Caller, name: str, path: str) -> tuple[ContextEntry, Any] | None:
+    """Return the active entry that a dotted path leads to and the value there; the access is counted.
+
+    Empty name: in every context that the caller may read, its own first. UsageProblem as `find_context`.
+    """
+    with reading(ws) as db:
+        contexts = [find_context(db, caller, name)] if name else list_contexts(db, caller)
+        for context in contexts if db is not None else ():
+            try:
+                key, below = _locate(db, context.name, path)
+            except UsageProblem:  # no dotted path, and no entry's key
+                continue
+            entry = _active(db, context.name, key)
+            exists, value = value_at(entry.value, below) if entry else (False, None)
+            if entry is not None and exists:
+                record_access(ws, TIER, _accessed(context.name, key), caller)
+                return entry, value
+    return None
+
+
+def list_entries(db: Database | None, caller: Caller, name: str = "", *, versions: bool = False) -> list[ContextEntry]:
+    """Return the entries of a context (empty name: of all that the caller may read), with their accesses, by key."""
+    contexts = [find_context(db, caller, name)] if name else list_contexts(db, caller)
+    if db is None:
+        return []
+    found = list[ContextEntry]()
+    for context in contexts:
+        where = "context = ?" if versions else "context = ? AND status = 'active'"
+        sql = f"SELECT {_COLUMNS} FROM context_entry WHERE {where} ORDER BY key, version"
+        found += with_accesses(db, [_entry(row) for row in db.rows(sql, (context.name,))])
+    return found
+
+
+def with_accesses(db: Database, entries: Sequence[ContextEntry]) -> list[ContextEntry]:
+    """Return the entries with how often their keys were read."""
+    counts = access_counts(db, TIER, sorted({_accessed(one.context, one.key) for one in entries}))
+    pairs = ((one, counts[_accessed(one.context, one.key)]) for one in entries)
+    return [replace(one, accesses=count, accessed=last) for one, (count, last) in pairs]
+
+
+def archive_entries(db: Database, caller: Caller, now: int, entries: Sequence[ContextEntry], why: str) -> None:
+    """Archive entries that are still active, in the caller's transaction: their versions stay."""
+    for one in entries:
+        db.execute("UPDATE context_entry SET status = 'archived' WHERE id = ? AND status = 'active'", (one.id,))
+        db.execute("UPDATE context SET version = version + 1 WHERE name = ?", (one.context,))
+    insert_events(
+        db, now, [TierEvent("archived", TIER, one.context, caller, {"key": one.key, "why": why}) for one in entries]
+    )
+
+
+def forget_entry(ws: Workspace, caller: Caller, key: str, name: str = "") -> bool:
+    """Archive the caller's entry of a key; return whether there was one."""
+    with writing(ws, "contexts") as db:
+        if _row(db, name or caller.actor) is None:
+            return False
+        entry = _active(db, find_context(db, caller, name, "write").name, checked_key(key))
+        if entry is not None:
+            archive_entries(db, caller, ws.clock.now(), [entry], "forgotten")
+        return entry is not None
+
+
+def promote_entries(db: Database, caller: Caller, now: int, promoted: Sequence[Entry]) -> list[ContextEntry]:
+    """Make entries of the caller's own context of short-term ones; what is alike becomes one (`SAME`)."""
+    if not promoted:
+        return []
+    ensure_own(db, caller, now)
+    made = list[ContextEntry]()
+    for one in promoted:
+        importance = min(10 * one.accesses, 80) + (0 if one.type == "general" else 10)
+        options = EntryOptions(_TYPE_OF.get(one.type, "observation"), importance, _PROMOTED_CONFIDENCE)
+        made.append(_promote(db, caller, now, one, options))
+    return made
+
+
+def _promote(db: Database, caller: Caller, now: int, one: Entry, options: EntryOptions) -> ContextEntry:
+    known = list_entries(db, caller, caller.actor)
+    newest = sorted(known, key=lambda entry: (entry.at, entry.key))[-_COMPARED:]
+    # as JSON: a key of an object is a word too
+    text = words(encoded(one.value))
+    alike = next((e for e in newest if e.key == one.key or similarity(words(encoded(e.value)), text) >= SAME), None)
+    body = {"short": one.id, "accesses": one.accesses}
+    if alike is None:
+        entry = add_version(db, caller, caller.actor, one.key, one.value, now, options)
+    else:
+        # the same again is a sign of importance; of what is merely alike the larger numbers count
+        boost = _DUPLICATE_BOOST if encoded(alike.value) == encoded(one.value) else 0
+        numbers = [min(100, max(getattr(alike, n), getattr(options, n)) + boost * (n == "importance"))
+                   for n in ("importance", "confidence")]  # fmt: skip
+        merged_ids = (*alike.merged, one.id)
+        entry = add_version(
+            db,
+            caller,
+            caller.actor,
+            alike.key,
+            one.value,
+            now,
+            EntryOptions(None, *numbers),
+            alike,
+            merged_ids,
+            "merged",
+        )
+        # the sum of both is a fold over events: those of the short-term entry count for the merged one
+    accesses = [
+        TierEvent("read", TIER, _accessed(caller.actor, entry.key), caller, at=one.at) for _ in range(one.accesses)
+    ]
+    insert_events(db, now, [*accesses, TierEvent("promoted", TIER, caller.actor, caller, {**body, "key": entry.key})])
+    return entry
+
+
+def take_snapshot(ws: Workspace, caller: Caller, name: str) -> dict[str, Any]:
+    """Store the active entries of a context as they are; return the ID, version and digest of the snapshot."""
+    with writing(ws, "contexts") as db:
+        context = find_context(db, caller, name, "write")
+        # without accesses: these are a fold over events, which no snapshot takes back
+        rows = [_insertable(replace(one, accesses=0, accessed=0)) for one in list_entries(db, caller, context.name)]
+        body = json.dumps({"name": context.name, "version": context.version, "entries": rows}, sort_keys=True)
+        made = {"id": os.urandom(6).hex(), "context": context.name, "version": context.version,
+                "at": ws.clock.now(), "sha256": hashlib.sha256(body.encode()).hexdigest()}  # fmt: skip
+        sql = (
+            "INSERT INTO context_snapshot (id, context, version, at, sha256, actor, body) VALUES (?, ?, ?, ?, ?, ?, ?)"
+        )
+        db.execute(sql, (*made.values(), caller.actor, body))
+        insert_events(db, ws.clock.now(), [TierEvent("snapshot", TIER, context.name, caller, {"id": made["id"]})])
+        return made
+
+
+def restore_snapshot(ws: Workspace, caller: Caller, name: str, snapshot: str) -> int:
+    """Make the entries of a context what they were, each as a new version; return how many changed.
+
+    UsageProblem for a snapshot that is not there, or whose content does not match its digest.
+    """
+    with writing(ws, "contexts") as db:
+        context = find_context(db, caller, name, "write")
+        sql = "SELECT sha256, body FROM context_snapshot WHERE id = ? AND context = ?"
+        row = db.row(sql, (snapshot, context.name))
+        if row is None:
+            hint = f"See: kl memory context show {context.name}"
+            raise UsageProblem("there is no snapshot of this ID.", place=one_line(snapshot, 60), hint=hint)
+        # before anything is read from it: the digest is all that speaks for these bytes
+        if hashlib.sha256(row[1].encode()).hexdigest() != row[0]:
+            raise UsageProblem("was changed since it was taken (sha256 differs): not restored.", place=snapshot)
+        wanted = {one.key: one for one in (_entry(entry) for entry in json.loads(row[1])["entries"])}
+        current = {one.key: one for one in list_entries(db, caller, context.name)}
+        now = ws.clock.now()
+        surplus = [one for key, one in current.items() if key not in wanted]
+        archive_entries(db, caller, now, surplus, f"not in snapshot {snapshot}")
+        changed = [one for key, one in wanted.items() if key not in current or not _same(one, current[key])]
+        for one in changed:
+            options = EntryOptions(one.type, one.importance, one.confidence, one.tags, None, one.memory)
+            add_version(
+                db, caller, context.name, one.key, one.value, now, options, current.get(one.key), event="restored"
+            )
+        return len(changed) + len(surplus)
+
+
+def _same(one: ContextEntry, other: ContextEntry) -> bool:
+    names = ("value", "type", "importance", "confidence", "tags", "memory")
+    return all(getattr(one, name) == getattr(other, name) for name in names)
+
+
+def grant_context(ws: Workspace, caller: Caller, name: str, actor: str, level: str) -> Context:
+    """Let an actor read, write or administrate a context; an empty level takes that away."""
+    who = actor_name(actor)
+    with writing(ws, "contexts") as db:
+        context = find_context(db, caller, name, "admin")
+        grants = {one: what for one, what in context.grants.items() if one != who}
+        if level:
+            grants[who] = checked_choice(level, GRANTS, "level")
+        db.execute("UPDATE context SET grants = ? WHERE name = ?", (json.dumps(grants, sort_keys=True), context.name))
+        event = TierEvent("granted" if level else "revoked", TIER, context.name, caller, {"to": who, "level": level})
+        insert_events(db, ws.clock.now(), [event])
+        return replace(context, grants=grants)
+
+
+def archive_context(ws: Workspace, caller: Caller, name: str) -> None:
+    """Archive a context: nobody reads it any more, and its rows stay."""
+    with writing(ws, "contexts") as db:
+        context = find_context(db, caller, name, "admin")
+        db.execute("UPDATE context SET status = 'archived' WHERE name = ?", (context.name,))
+        insert_events(db, ws.clock.now(), [TierEvent("archived", TIER, context.name, caller)])
+
+
+def context_page(ws: Workspace, caller: Caller, name: str) -> dict[str, Any]:
+    """Return a context with its entries, snapshots, retention status and log."""
+    now = ws.clock.now()
+    with reading(ws, counted=True) as db:
+        context = find_context(db, caller, name)
+        assert db is not None
+        entries = list_entries(db, caller, context.name)
+        sql = "SELECT id, version, actor, at, sha256 FROM context_snapshot WHERE context = ? ORDER BY at, id"
+        names = ("id", "version", "actor", "at", "sha256")
+        snapshots = [dict(zip(names, row, strict=True)) for row in db.rows(sql, (context.name,))]
+        log = [{"name": one.name, "at": one.at, "by": one.caller.actor, **one.body} for one in
+               tier_events(db, TIER, context.name)]  # fmt: skip
+        log += [{"name": "read", "at": one.at, "by": one.caller.actor, "key": entry.key} for entry in entries
+                for one in tier_events(db, TIER, _accessed(context.name, entry.key))]  # fmt: skip
+    shown = [one.to_dict(now) for one in sorted(entries, key=lambda one: (-one.relevance(now), one.key))]
+    return context.to_dict() | {
+        "retention": retention_status(context, entries, now), "entries": shown, "snapshots": snapshots,
+        "log": sorted(log, key=lambda one: one["at"])[-100:],
+    }  # fmt: skip
+
+
+def retention_status(context: Context, entries: Sequence[ContextEntry], now: int) -> str:
+    """Return healthy, near_limit, over_limit or has_old_entries. Pure."""
+    if context.max_entries and len(entries) > context.max_entries:
+        return "over_limit"
+    if context.max_age_days and any(now - one.at > context.max_age_days * DAY for one in entries):
+        return "has_old_entries"
+    if context.max_entries and len(entries) >= _NEAR * context.max_entries:
+        return "near_limit"
+    return "healthy"
+
+
+def beyond_retention(context: Context, entries: Sequence[ContextEntry], now: int) -> list[ContextEntry]:
+    """Return the entries that a context's limits do not allow: too old, then the least relevant. Pure."""
+    age = context.max_age_days * DAY
+    old = [one for one in entries if age and now - one.at > age]
+    # ties by time and key: two runs over the same rows must choose the same
+    rest = sorted((one for one in entries if one not in old), key=lambda one: (one.relevance(now), one.at, one.key))
+    return old + (rest[: max(0, len(rest) - context.max_entries)] if context.max_entries else [])
+
+
+def all_entries(db: Database | None) -> list[tuple[Context, list[ContextEntry]]]:
+    """Return every active context with its entries, for upkeep, which shows nobody what it sees."""
+    if db is None:
+        return []
+    sql = "SELECT name, type, scope, owner, status, version, grants, max_entries, max_age_days, at FROM context"
+    contexts = [_context(row) for row in db.rows(f"{sql} WHERE status = 'active' ORDER BY name")]
+    return [(one, list_entries(db, Caller(one.owner, ""), one.name)) for one in contexts]
+
+
+def _accessed(context: str, key: str) -> str:
+    """The subject of an access to an entry, whatever its version."""
+    return f"{context}\n{key}"
+
+
+def _locate(db: Database | None, context: str, path: str) -> tuple[str, list[str]]:
+    """Return the key of an entry and the path in its value; a key that has dots itself is found as a whole."""
+    key = checked_key(path)
+    if "." not in key or (db is not None and _active(db, context, key)):
+        return key, []
+    parts = split_path(path)
+    return parts[0], parts[1:]
+
+
+def _active(db: Database | None, context: str, key: str) -> ContextEntry | None:
+    if db is None:
+        return None
+    row = db.row(
+        f"SELECT {_COLUMNS} FROM context_entry WHERE context = ? AND key = ? AND status = 'active'", (context, key)
+    )
+    return _entry(row) if row else None
+
+
+def _versions(db: Database, context: str, key: str) -> int:
+    row = db.row("SELECT MAX(version) FROM context_entry WHERE context = ? AND key = ?", (context, key))
+    return (row[0] if row else 0) or 0
+
+
+def _row(db: Database, name: str) -> Row | None:
+    sql = "SELECT name, type, scope, owner, status, version, grants, max_entries, max_age_days, at FROM context"
+    return db.row(f"{sql} WHERE name = ?", (name,))
+
+
+def _context(row: Row) -> Context:
+    args: list[Any] = [*row[:6], json.loads(row[6]), *row[7:]]
+    return Context(*args)
+
+
+def _insert(db: Database, one: Context) -> None:
+    sql = (
+        "INSERT INTO context (name, type, scope, owner, status, version, grants, max_entries, max_age_days, at)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+    )
+    grants = json.dumps(dict(one.grants), sort_keys=True)
+    row = (one.name, one.type, one.scope, one.owner, one.status, one.version, grants, one.max_entries, one.max_age_days)
+    db.execute(sql, (*row, one.at))
+
+
+def _insertable(one: ContextEntry) -> list[Any]:
+    return [
+        one.id, one.context, one.key, one.version, one.status, one.type, one.source, one.memory, encoded(one.value),
+        one.importance, one.confidence, json.dumps(one.tags), one.previous, json.dumps(one.merged), one.actor, one.at,
+    ]  # fmt: skip
+
+
+def _insert_entry(db: Database, one: ContextEntry) -> None:
+    marks = ", ".join("?" * len(_insertable(one)))
+    db.execute(f"INSERT INTO context_entry ({_COLUMNS}) VALUES ({marks})", _insertable(one))
+
+
+def _entry(row: Sequence[Any]) -> ContextEntry:
+    args = list(row)
+    args[8], args[11], args[13] = json.loads(row[8]), tuple(json.loads(row[11])), tuple(json.loads(row[13]))
+    return ContextEntry(*args)

@@ -1,0 +1,229 @@
+"""Memory in tiers from outside: commands and tools, as a person and as agents."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from kl_hooks.tiers.entries import ACCESSES, MOST_BYTES, Caller, reading, writing
+from kl_hooks.tiers.router import Memory
+from kl_hooks.tools.call import call
+from kl_hooks.workspace import Workspace
+from tests.support import NOW, Checkout
+
+DAY = 86_400_000_000
+A, B = {"KL_AGENT": "a"}, {"KL_AGENT": "b"}
+
+
+def answer(repo: Checkout, *args: str, env: dict[str, str] | None = None, code: int = 0, input: str = "") -> Any:
+    done = repo.kl(*args, "--format", "json", env=env, input=input)
+    assert done.returncode == code, (args, done.stdout, done.stderr)
+    return json.loads(done.stdout)
+
+
+def ask(ws: Workspace, tool: str, code: int = 0, **given: Any) -> Any:
+    made, exit_code = call(ws, tool, json.dumps(given).encode(), allow_write=True)
+    assert exit_code == code, made
+    return made["result"] if made["ok"] else made["error"]
+
+
+@pytest.mark.requirement("D1", "D2", "D4")
+def test_the_first_tier_that_has_a_key_answers_and_names_itself(repo: Checkout) -> None:
+    for tier in ("shared", "long", "short", "working"):
+        made = answer(repo, "remember", "plan", f"from {tier}", "--tier", tier)
+        assert (made["tier"], made["by"]) == (tier, "human")
+        assert answer(repo, "recall", "plan")["value"] == f"from {tier}"
+    assert {one["tier"] for one in answer(repo, "keys")["keys"]} == {"working", "short", "long", "shared"}
+    assert answer(repo, "forget", "plan", "--tier", "working")["tiers"] == ["working"]
+    assert answer(repo, "recall", "plan")["tier"] == "short"
+    assert answer(repo, "recall", "plan", "--tier", "long_term")["value"] == "from long"
+    assert answer(repo, "forget", "plan")["tiers"] == ["short", "long"]
+    assert answer(repo, "recall", "plan")["source"] == "pool default, version 1"
+    assert "one of many" in repo.kl("forget", "plan", "--tier", "shared").stderr
+    stats = answer(repo, "memory", "stats")
+    assert {tier: row["entries"] for tier, row in stats["tiers"].items()} == {
+        "working": 0, "short": 0, "long": 0, "shared": 1,
+    }  # fmt: skip
+    assert answer(repo, "recall", "none", code=1)["tier"] is None
+    repo.kl("memory", "add", "Tests of the importer need LC_ALL=C.UTF-8.")
+    identifier = next(line for line in repo.kl("memory", "list").stdout.split() if line.startswith("MEM-"))
+    assert answer(repo, "recall", identifier)["value"] == "Tests of the importer need LC_ALL=C.UTF-8."
+
+
+@pytest.mark.requirement("D3", "D16")
+def test_working_memory_has_types_lists_shares_and_an_end(repo: Checkout) -> None:
+    ws = repo.workspace()
+    ask(ws, "remember", key="talk", value="hello", tier="working", type="conversation", append=True)
+    ask(ws, "remember", key="talk", value='{"n": 2}', tier="working", type="conversation", append=True)
+    assert ask(ws, "recall", key="talk")["value"] == ["hello", {"n": 2}]
+    ask(ws, "remember", key="step:1", value="41", tier="working", type="intermediate_result")
+    assert "no list" in ask(ws, "remember", 2, key="step:1", value="x", append=True)["reason"]
+    answer(repo, "remember", "note", "for b alone", "--tier", "working", "--for", "b", env=A)
+    assert answer(repo, "recall", "note", "--from", "a", env=B)["value"] == "for b alone"
+    for env in (A, {}, {"KL_AGENT": "c"}):
+        answer(repo, "recall", "note", "--from", "a", env=env, code=1)
+    for seconds in ("0", "-5", "86401"):
+        done = repo.kl("remember", "k", "v", "--tier", "working", "--ttl", seconds)
+        assert (done.returncode, "from 1 to 86400 are possible" in done.stderr) == (2, True)
+    # the type's own time to live: a task's state two hours, everything else one
+    agent = Caller("agent:unnamed", "default")
+    for hours, found in ((1, True), (3.9, True), (4, False)):
+        later = repo.workspace(now=NOW + round(hours * 3_600_000_000))
+        assert (Memory(later, agent).working.read("talk") is not None) is found
+    assert answer(repo, "session", "save")["entries"] == 0
+    assert Memory(ws, agent).save() == 2
+    assert Memory(repo.workspace(now=NOW + DAY - 1), agent).read("step:1").value == 41  # type: ignore[union-attr]
+    assert Memory(ws, agent).working.clear() == 2
+    assert Memory(ws, agent).load() == 2
+
+
+def test_values_of_any_shape_and_keys_of_any_characters(repo: Checkout) -> None:
+    ws = repo.workspace()
+    memory = Memory(ws, Caller("human", "s"))
+    for tier in ("working", "short", "long"):
+        for key in ("a/../b", "a\"b',]", "% _", "ключ", "a\x00b", "x" * 500, "*?[a]", "a.b"):
+            memory.write(key, {"k": [1.5, None, True]}, tier)
+            found = memory.read(key, tier)
+            assert found is not None and found.value == {"k": [1.5, None, True]}, (tier, key)
+    for tier in ("working", "short", "long", "shared"):
+        memory.write("large", "x" * (MOST_BYTES - 2), tier)
+        with pytest.raises(Exception, match="at most 1,000,000 are stored"):
+            memory.write("large", "x" * MOST_BYTES, tier)
+        with pytest.raises(Exception, match="nested more than"):
+            memory.write("deep", json.loads("[" * 100 + "]" * 100), tier)
+    done = repo.kl("remember", "secret", '{"password": "hunter2hunter2"}')
+    assert done.returncode == 0
+    assert "hunter2" not in repo.kl("recall", "secret").stdout
+    assert b"hunter2" not in (repo.state / "kl.db").read_bytes()
+    assert "empty" in repo.kl("remember", " ", "v").stderr
+    assert answer(repo, "remember", "piped", "-", input="from stdin\n")["value"] == "from stdin"
+    assert answer(repo, "remember", "typed", "8080", "--text")["value"] == "8080"
+
+
+@pytest.mark.requirement("D8", "D4", "D6")
+def test_closing_a_session_promotes_what_was_read_three_times_also_when_it_expired(repo: Checkout) -> None:
+    ws, agent = repo.workspace(), Caller("agent:a", "s1")
+    memory = Memory(ws, agent)
+    lesson = "The importer reads UTF-8 only where LC_ALL is set, and fails late otherwise, in the report."
+    for key, sort, reads in (("lesson", "reflection", 3), ("twice", "general", 2), ("often", "general", 12)):
+        memory.write(key, f"{key}: {lesson}" if key == "lesson" else {key: 1}, ttl=10, type=sort)
+        for _ in range(reads):
+            assert memory.read(key) is not None
+    late = Memory(repo.workspace(now=NOW + 60_000_000), agent)
+    assert late.read("lesson") is None
+    closed = late.close()
+    assert [(one.key, one.importance, one.confidence, one.type) for one in closed.promoted] == [
+        ("lesson", 40, 70, "reflection"), ("often", 80, 70, "observation"),
+    ]  # fmt: skip
+    assert (closed.expired, closed.left) == (1, 0)
+    found = late.read("often")
+    assert found is not None and (found.tier, found.value) == ("long", {"often": 1})
+    assert late.close() == late.close()._replace(promoted=())
+    # the same again raises its importance; what is alike becomes one entry, under the first key
+    again = Memory(repo.workspace(now=NOW + 60_000_000), Caller("agent:a", "s2"))
+    again.write("often", {"often": 1})
+    again.write("nearly", f"lesson: {lesson.replace('fails', 'fails,')}")
+    for _ in range(3):
+        again.read("often", "short")
+        again.read("nearly")
+    merged = again.close().promoted
+    assert [(one.key, one.importance, len(one.merged)) for one in merged] == [("lesson", 40, 1), ("often", 83, 1)]
+    page = ask(repo.workspace(now=NOW + 60_000_000), "persistent_context", 2, context="agent:a")
+    assert "no context of this name for you" in page["reason"]
+    assert {one.key: one.accesses for one in again.entries("long")} == {"lesson": 6, "often": 16}
+
+
+@pytest.mark.requirement("D8")
+def test_what_matters_much_is_proposed_only_where_the_agent_asks(repo: Checkout) -> None:
+    for propose in ([], ["--propose"]):
+        answer(repo, "remember", "rule", "Run the slow tests before a release.", "--type", "observation", env=A)
+        for _ in range(7):
+            answer(repo, "recall", "rule", "--tier", "short", env=A)
+        done = answer(repo, "session", "close", *propose, env=A)
+        assert [one["key"] for one in done["promoted"]] == ["rule"]
+        assert len(done["proposed"]) == len(propose)
+    listed = repo.kl("memory", "list", "--status", "candidate").stdout
+    assert "Run the slow tests before a release." in listed
+
+
+@pytest.mark.requirement("D4")
+def test_accesses_are_events_each_exactly_once(repo: Checkout) -> None:
+    ws, memory = repo.workspace(), Memory(repo.workspace(), Caller("human", "s"))
+    memory.write("k", 1)
+    log = ws.state.directory / ACCESSES
+    for number in range(1, 4):
+        memory.read("k")
+        with log.open("ab") as file:
+            file.write(b'["short","half a li' if number == 2 else b"")
+        with writing(ws, "test"):
+            pass
+        with log.open("ab") as file:
+            file.write(b"ne\n" if number == 2 else b"")
+        assert memory.entries("short")[0].accesses == number
+    with log.open("r+b") as file:  # emptied, as after it was large, and written again to more than its old length
+        file.truncate(0)
+    for _ in range(5):
+        memory.read("k")
+    assert memory.entries("short")[0].accesses == 8
+    memory.write("k", 2)
+    assert memory.entries("short")[0].accesses == 8
+    with reading(ws) as db:
+        assert db is not None
+        assert db.rows("SELECT COUNT(*) FROM tier_event WHERE name = 'read'") == [(8,)]
+
+
+@pytest.mark.requirement("D5", "D6", "D7")
+def test_a_context_has_versions_snapshots_grants_retention_and_a_log(repo: Checkout) -> None:
+    answer(repo, "memory", "context", "create", "glossary", "--scope", "agent", "--max-entries", "10", env=A)
+
+    def write(path: str, value: str, *more: str) -> Any:
+        return answer(repo, "memory", "context", "write", "glossary", path, value, *more, env=A)
+
+    assert write("terms", '{"receipt": "one"}', "--importance", "90", "--type", "fact")["version"] == 1
+    assert write("terms.claim", "two")["version"] == 2
+    merged = write("terms", '{"receipt": null, "tier": "three"}', "--merge")
+    assert (merged["value"], merged["importance"], merged["previous"] != "") == (
+        {"claim": "two", "tier": "three"},
+        90,
+        True,
+    )
+    assert answer(repo, "recall", "terms.tier", env=A)["value"] == "three"
+    answer(repo, "recall", "terms.tier", env=B, code=1)
+    shot = answer(repo, "memory", "context", "snapshot", "glossary", env=A)
+    assert (shot["version"], len(shot["sha256"])) == (3, 64)
+    write("terms", '"overwritten"')
+    write("more", "new")
+    assert answer(repo, "memory", "context", "restore", "glossary", shot["id"], env=A)["changed"] == 2
+    assert answer(repo, "recall", "terms.tier", env=A)["value"] == "three"
+    answer(repo, "recall", "more", env=A, code=1)
+    refused = repo.kl("memory", "context", "show", "glossary", env=B)
+    assert (refused.returncode, "no context of this name for you" in refused.stderr) == (2, True)
+    answer(repo, "memory", "context", "grant", "glossary", "b", env=A)
+    assert answer(repo, "recall", "terms.claim", env=B)["by"] == "agent:a"
+    denied = repo.kl("memory", "context", "write", "glossary", "terms", "x", env=B)
+    assert (denied.returncode, "write is needed" in denied.stderr) == (2, True)
+    page = answer(repo, "memory", "context", "show", "glossary", env=A)
+    assert page["retention"] == "healthy"
+    assert {"written", "snapshot", "restored", "granted", "read"} <= {one["name"] for one in page["log"]}
+    assert {one["by"] for one in page["log"] if one["name"] == "read"} == {"agent:a", "agent:b"}
+    assert page["entries"][0]["relevance"] == 0.9
+    answer(repo, "memory", "context", "revoke", "glossary", "b", env=A)
+    answer(repo, "recall", "terms.claim", env=B, code=1)
+    with repo.workspace().store.writing() as db:
+        db.execute("UPDATE context_snapshot SET body = replace(body, 'three', 'drei')")
+    tampered = repo.kl("memory", "context", "restore", "glossary", shot["id"], env=A)
+    assert (tampered.returncode, "sha256 differs" in tampered.stderr) == (2, True)
+    answer(repo, "memory", "context", "archive", "glossary", env=A)
+    answer(repo, "recall", "terms.claim", env=A, code=1)
+    for name in ("glossary", "agent:b"):
+        assert "not available" in repo.kl("memory", "context", "create", name, env=A).stderr
+
+
+def test_reading_makes_nothing_where_kl_never_wrote(repo: Checkout) -> None:
+    before = sorted(repo.state.rglob("*"))
+    answer(repo, "recall", "k", code=1)
+    assert answer(repo, "keys")["total"] == 0
+    assert answer(repo, "pool", "list")["total"] == 0
+    assert sorted(repo.state.rglob("*")) == before
