@@ -170,28 +170,27 @@ class Knowledge:
         return not self.problem()
 
     def build_context(
-        self, task: str, *, budget: str = "", style: str = "text", weight: str = "default", profile: str = "blended",
-        max_sources: int = 0, pins: Sequence[str] = (), scope: Sequence[str] = (),
-        given: Sequence[str] = (), trace_id: str = "",
+        self, task: str = "", *, budget: str = "", style: str = "text", weight: str = "default", profile: str = "",
+        max_sources: int = 0, pins: Sequence[str] = (), scope: Sequence[str] = (), filters: Sequence[str] = (),
+        queries: Sequence[str] = (), iterate: int = 1, changed: str = "", at: str = "", type: str = "",
+        phase: str = "", complexity: int = 0, actor: str = "", attempt: int = 0, turn: int = 0, threshold: str = "",
+        have: Sequence[str] = (), given: Sequence[str] = (), trace_id: str = "",
     ) -> Context:  # fmt: skip
-        """Return the package for a task, as `kl context`. `given`: IDs of what the reader has already."""
-        from kl_hooks.context.deliver import deliver
-        from kl_hooks.context.fuse import PROFILES
-        from kl_hooks.context.page import STYLES
-        from kl_hooks.model.package import WEIGHTS, Request
+        """Return the package for a task; each argument is the option of `kl context` of its name, and its default.
 
-        for name, value, known in (
-            ("style", style, STYLES),
-            ("weight", weight, WEIGHTS),
-            ("profile", profile, PROFILES),
-        ):
-            if value not in known:
-                raise UsageProblem(f"there is no {value!r}.", place=name, hint=f"One of: {', '.join(known)}.")
+        `pins`, `filters`, `queries`: of `--pin`, `--filter`, `--query`. `given`: IDs of what the reader has already.
+        """
+        from kl_hooks.context.deliver import deliver, make_request
+
+        options: dict[str, Any] = {
+            "budget": budget or self.budget, "weight": weight, "profile": profile, "max_sources": max_sources,
+            "pins": [*pins], "scope": [*scope], "filters": [*filters], "queries": [*queries], "rounds": iterate,
+            "changed": changed, "at": at, "type": type, "phase": phase, "complexity": complexity, "actor": actor,
+            "attempt": attempt, "turn": turn, "threshold": threshold, "have": [*have],
+        }  # fmt: skip
 
         def make(ws: Workspace) -> Context:
-            size = budget or self.budget or str(ws.settings.budget)
-            asked = Request(task, size, style, trace_id, weight, profile, max_sources, tuple(pins), tuple(scope))
-            made = deliver(ws, asked, given)
+            made = deliver(ws, make_request(task, style, trace_id, options), given)
             if made.remark:
                 _LOG.warning("%s", made.remark)
             return _context(made.text, made.document)

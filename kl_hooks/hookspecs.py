@@ -136,7 +136,10 @@ def kl_scanners() -> Sequence[Scanner]:  # type: ignore[empty-body]
 
 @hookspec
 def kl_retrievers() -> Sequence[Retriever]:  # type: ignore[empty-body]
-    """Called once per context package. All answers are used, ordered by name; names are unique."""
+    """Called once per context package. All answers are used, ordered by name; names are unique.
+
+    Those of installed plugins are asked at the same time, each in a thread of its own.
+    """
 
 
 @hookspec

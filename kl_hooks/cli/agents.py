@@ -34,9 +34,10 @@ def agents() -> None:
 @click.argument("agent", type=_NAMES)
 @click.option("--shared", is_flag=True, help="Claude Code: .claude/settings.json, which the team shares.")
 @click.option("--block", is_flag=True, help="Make AGENTS.md (CLAUDE.md, GEMINI.md) for the block where it is missing.")
+@click.option("--asks", is_flag=True, help="Prompts bring no package: the agent asks by itself, by MCP or kl context.")
 @click.option("--dry-run", "dry", is_flag=True, help="Show what would change, and change nothing.")
 @format_option()
-def install(agent: str, shared: bool, block: bool, dry: bool, shape: str) -> int:
+def install(agent: str, shared: bool, block: bool, asks: bool, dry: bool, shape: str) -> int:
     """Register kl's hooks and its MCP server with AGENT, and enable them in this clone (git config kl.agents).
 
     What is in these files already stays. A page of instructions that exists gets a managed block of a few lines; a
@@ -45,7 +46,7 @@ def install(agent: str, shared: bool, block: bool, dry: bool, shape: str) -> int
     from kl_hooks.tools.agent_setup import install_agent
 
     ws, repo = _repository()
-    done = install_agent(ws, repo, AGENTS[agent], shared=shared, block=block, dry=dry)
+    done = install_agent(ws, repo, AGENTS[agent], shared=shared, block=block, dry=dry, asks=asks)
     return _print_changes("install", agent, done, shape, dry=dry)
 
 
@@ -69,10 +70,11 @@ def status(shape: str) -> None:
     from kl_hooks.tools.agent_setup import agent_states
 
     found = agent_states(_repository()[1])
-    rows = [{"agent": one.agent, "enabled": one.enabled, "files": one.files} for one in found]
+    rows = [{"agent": one.agent, "enabled": one.enabled, "asks": one.asks, "files": one.files} for one in found]
     lines = []
     for one in found:
-        lines.append(f"{one.agent:<8} {'enabled' if one.enabled else 'not enabled in this clone'}")
+        asks = "; it asks for packages itself" if one.enabled and one.asks else ""
+        lines.append(f"{one.agent:<8} {'enabled' if one.enabled else 'not enabled in this clone'}{asks}")
         lines += [f"         {path}: {what}" for path, what in one.files.items()]
     print_answer(shape, {"schema": "kl.agents.status/1", "agents": rows}, lines)
 

@@ -27,12 +27,16 @@ from kl_hooks.context.deliver import (
 )
 from kl_hooks.context.page import STYLES
 from kl_hooks.errors import UsageProblem
-from kl_hooks.model.package import MOST_ROUNDS, PHASES, PROFILE_NAMES, TYPE_ALIASES, TYPES, WEIGHTS, Candidate
+from kl_hooks.model.package import TAKES, TYPES, Candidate
 from kl_hooks.workspace import Workspace
 
 _TASK = "TASK"
 _LONGEST_TASK = 1_000_000
 """Bytes that are read from stdin; signals are read from the first 50,000."""
+
+
+def _range(field: str) -> click.IntRange:
+    return click.IntRange(int(TAKES[field][0]), int(TAKES[field][-1]))
 
 
 class _TaskContext(click.Context):
@@ -119,14 +123,14 @@ def context() -> None:
 @click.option("--budget", envvar="KL_CONTEXT_BUDGET", help="Characters (6000, the default) or tokens (1500tok).")
 @click.option(
     "--weight",
-    type=click.Choice(WEIGHTS),
-    default=WEIGHTS[0],
+    type=click.Choice(TAKES["weight"]),
+    default="default",
     show_default=True,
     help="How much: none, only what is proven (low), or the neighbors of the nearest symbols as well (high).",
 )
 @click.option(
     "--profile",
-    type=click.Choice(PROFILE_NAMES),
+    type=click.Choice(TAKES["profile"]),
     help="How records are ranked; quota divides the budget by what kind of work it is.  [default: blended; quota "
     "where an option below describes the work]",
 )
@@ -134,7 +138,7 @@ def context() -> None:
 @click.option(
     "--iterate",
     "rounds",
-    type=click.IntRange(1, MOST_ROUNDS),
+    type=_range("rounds"),
     default=1,
     show_default=True,
     help="Rounds of search, each with words of the best items before.",
@@ -148,22 +152,26 @@ def context() -> None:
 @click.option(
     "--type",
     "type_",
-    type=click.Choice([*TYPES, *TYPE_ALIASES]),
+    type=click.Choice(TAKES["type"]),
     metavar="TYPE",
     help=f"Of the work: {', '.join(TYPES)}.  [default: by the task's first word]",
 )
-@click.option("--phase", type=click.Choice(PHASES), help="Of the work.")
-@click.option("--complexity", type=click.IntRange(1, 10), help="Of the work: a larger budget.  [default: 5]")
-@click.option("--attempt", type=click.IntRange(0, 100), help="Tries before this one: more known failures.")
+@click.option("--phase", type=click.Choice(TAKES["phase"]), help="Of the work.")
+@click.option("--complexity", type=_range("complexity"), help="Of the work: a larger budget.  [default: 5]")
+@click.option("--attempt", type=_range("attempt"), help="Tries before this one: more known failures.")
 @click.option("--actor", metavar="ROLE", default="", help="player, coach or a role here: its rules, gates, modes.")
-@click.option("--turn", type=click.IntRange(1, 1000), help="Of a loop of work and review: what the last turns left.")
+@click.option("--turn", type=_range("turn"), help="Of a loop of work and review: what the last turns left.")
 @click.option("--have", multiple=True, metavar="PACKAGE", help="Omit what is in this package already. Repeatable.")
 @click.option("--threshold", metavar="LEVEL", default="", help="Relevance threshold: strict, relaxed, or 0 to 1.")
-@click.option("--max-sources", type=click.IntRange(1, 1000), help="Most files and records.")
+@click.option("--max-sources", type=_range("max_sources"), help="Most files and records.")
 @click.option(
     "--pin", "pins", multiple=True, metavar="ID", help="A record, symbol or file that belongs to it. Repeatable."
 )
 @click.option("--scope", multiple=True, metavar="PATH", help="Only code and pages of this file or folder. Repeatable.")
+@click.option(
+    "--filter", "filters", multiple=True, metavar="KEY=VALUE",
+    help="Only what matches kind, status, tag or module, and the records that do. Repeatable.",
+)  # fmt: skip
 @format_option("markdown", "xml")
 @click.option("--explain", "explained", is_flag=True, help="Then every item's score, its parts and reasons.")
 @click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Write to this file instead.")

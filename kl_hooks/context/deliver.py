@@ -1,4 +1,4 @@
-"""Deliver: build a package, cache it for half an hour under its ID, and record that it was shown.
+"""Deliver: build a package, or take it from the cache, and record that it was shown.
 
 As JSON (`kl.package/3`) what differs between two runs that found the same is in the envelope, outside the ID.
 """
@@ -9,23 +9,24 @@ import json
 import re
 import time
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from kl_hooks.clock import iso, micros
+from kl_hooks.clock import iso
 from kl_hooks.context import package_log
 from kl_hooks.context.access import find_policy
 from kl_hooks.context.build import build
 from kl_hooks.context.gather import NEIGHBORS
+from kl_hooks.context.package_cache import PackageCache
 from kl_hooks.context.page import write_budget
 from kl_hooks.context.signals import read_signals
 from kl_hooks.errors import KlError, UsageProblem
-from kl_hooks.evidence.provenance import agent, session
+from kl_hooks.evidence.provenance import agent, one_moment, session
 from kl_hooks.git.repository import resolve_commit
 from kl_hooks.model.canonical import digest, replace_surrogates
 from kl_hooks.model.claim import tier_words
-from kl_hooks.model.package import OPTIONS, PROFILE_NAMES, QUOTA, WITHHELD, WORK, Item, Package, Request
+from kl_hooks.model.package import QUOTA, TAKES, WITHHELD, WORK, Budget, Item, Package, Request
 from kl_hooks.model.symbol import split_id
 from kl_hooks.model.text import one_line, safe_text
 
@@ -33,8 +34,6 @@ if TYPE_CHECKING:
     from kl_hooks.workspace import Workspace
 
 
-SCHEMA: Final = "kl.package/3"
-TTL_SECONDS: Final = 1_800
 RECORDED_TASK: Final = 4_000
 """Characters of a task in the package log; a longer one can't be built again from there."""
 _MOST_ITEMS: Final = 12_000
@@ -59,33 +58,60 @@ class Delivered:
 def make_request(task: str, style: str, trace: str, options: Mapping[str, Any]) -> Request:
     """Return the request of these options: fields of a request, where None means that one was not given.
 
-    Without a profile, options that describe the work choose `quota`, which alone reads them.
+    Without a profile, options that describe the work choose `quota`, which alone reads them. UsageProblem for a value
+    that an option does not take.
     """
     given: dict[str, Any] = {
         name: tuple(value) if isinstance(value, list) else value for name, value in options.items() if value
     }
-    chosen = QUOTA if any(name in given for name in WORK) else PROFILE_NAMES[0]
+    for name, value in (*given.items(), ("style", style)):
+        allowed = TAKES.get(name)
+        if allowed is not None and value not in allowed:
+            known = f"{allowed[0]} to {allowed[-1]}" if isinstance(allowed, range) else ", ".join(allowed)
+            raise UsageProblem(f"there is no {str(value)[:40]!r}.", place=name, hint=f"One of: {known}.")
+    chosen = QUOTA if any(name in given for name in WORK) else "blended"
     return replace(Request(task, "", style, trace, profile=chosen), **given)
 
 
 def deliver(ws: Workspace, request: Request, given: Collection[str] = (), actor: str = "", turn: int = 0) -> Delivered:
     """Build, cache and record the package of a request, without what was `given` before. Raises as `build`.
 
-    `actor`: whom the policy is evaluated for; empty: whoever runs this. `turn`: of the session of an agent, from 1.
+    An equal request on equal content gets the package that was made before. `actor`: whom the policy is evaluated for;
+    empty: whoever runs this. `turn`: of the session of an agent, from 1.
     """
-    from kl_hooks.store.redaction import redact
-
     began, now = time.perf_counter(), ws.clock.now()
     if request.at and ws.repo:  # logged as what it means now: a branch moves, and this package is built again from it
         request = replace(request, at=resolve_commit(ws.repo, request.at))
-    had = {name for one in request.have for name in items_of(ws, one)}
+    wanted = {*given, *(name for one in request.have for name in items_of(ws, one))}
     try:
-        package = build(ws, request, {*given, *had}, actor)
+        policy = find_policy(ws, actor)
+        cache = PackageCache(ws, policy.key if policy else "")
+        with one_moment():
+            key = cache.key(request, wanted)
+            known = cache.answer(key)
+            package = None if known else build(ws, request, wanted, actor)
     except KlError as problem:
         if ws.state.directory.is_dir():
             trace = {"trace_id": request.trace_id, "created_at": iso(now), "task": one_line(request.task)}
             package_log.append_event(ws.state, {"event": "context_failed", **trace, "error": str(problem)})
         raise
+    if known:
+        return _deliver_again(ws, request, known, began, turn)
+    assert package is not None
+    made, events, records = _record(ws, request, package, began, turn)
+    cache.put(made.document, made.text)
+    # what changed meanwhile may be in it or not: then it is the package of this moment only
+    whole = not any(how.startswith("failed") for how in package.coverage.values())
+    if key and whole and cache.key(request, wanted) == key:
+        cache.remember(key, made.document, events, records)
+    return made
+
+
+def _record(
+    ws: Workspace, request: Request, package: Package, began: float, turn: int
+) -> tuple[Delivered, list[dict[str, Any]], list[str]]:  # fmt: skip
+    """Record that a package was shown; return it, what was logged of it but its items, and the records in it."""
+    now = ws.clock.now()
     about = envelope(request.task, request.budget or write_budget(package.budget), request.style, request.trace_id, now)
     made = Delivered(document(package, about), package.text)
     took = round((time.perf_counter() - began) * 1000)
@@ -95,22 +121,41 @@ def deliver(ws: Workspace, request: Request, given: Collection[str] = (), actor:
 
         events.append(audit_event(package.decision, made.document))
     failed = [why for event in events if (why := package_log.append_event(ws.state, event))]
+    shown = (one.candidate for one in package.items if one.form != "redacted")
+    records = [one.id for one in shown if one.kind in ws.kinds]
     # what would have been given at an older revision was given to nobody
-    remark = failed[0] if failed else "" if request.at else _record_injections(ws, package) or _update_recall(ws)
-    # The cache may hold what the caller may see; the task goes in redacted, because it may quote a secret.
-    policy = package.decision.policy if package.decision else ""
-    entry = {"document": {**made.document, "task": redact(made.document["task"])}, "text": made.text, "policy": policy}
-    ws.cache.set(_key(package.id), json.dumps(entry).encode(), ttl=TTL_SECONDS)
-    return Delivered(made.document, made.text, remark)
+    remark = failed[0] if failed else ""
+    if not remark and not request.at:
+        remark = _record_injections(ws, package.id, records) or _update_recall(ws)
+    return replace(made, remark=remark), [one for one in events if one["event"] != package_log.ITEMS], records
 
 
-def _record_injections(ws: Workspace, package: Package) -> str:
+def _deliver_again(ws: Workspace, request: Request, known: PackageCache.Entry, began: float, turn: int) -> Delivered:
+    """Record once more the package of an equal request: when, for whom, and that no source was asked."""
+    shown, now = known.document, ws.clock.now()
+    budget = request.budget or write_budget(Budget(**shown["budget"]))
+    about = envelope(request.task, budget, request.style, request.trace_id, now)
+    text = "\n".join(one for one in (request.task, *request.queries) if one.strip())
+    when = {"trace_id": about.trace_id, "created_at": iso(now)}
+    shown = {**shown, **when, "request_id": about.request_id, "task": safe_text(text) or shown["task"]}
+    whose = {"agent": agent(ws.environ) or "", "session": session(ws.environ) or ""}
+    took = round((time.perf_counter() - began) * 1000)
+    made = {"request_id": about.request_id, "assembly_ms": took, "turn": turn, "cached": True, **whose}
+    changes: dict[str, dict[str, Any]] = {
+        "knowledge_lookup": {"sources": []}, "context_assembly": made, "policy_decision": {"purpose": about.request_id},
+    }  # fmt: skip
+    events = [{**one, **when, **changes.get(one["event"], {})} for one in known.events]
+    failed = [why for event in events if (why := package_log.append_event(ws.state, event))]
+    remark = failed[0] if failed else "" if request.at else _record_injections(ws, shown["package_id"], known.injected)
+    return Delivered(shown, known.text, remark)
+
+
+def _record_injections(ws: Workspace, package_id: str, records: Sequence[str]) -> str:
     """Record an Event for each record in the package; return why that failed, or nothing. The package is not lost."""
     from kl_hooks.records.events import Event, append_events
 
-    given = [item.candidate.id for item in package.items if item.candidate.kind in ws.kinds and item.form != "redacted"]
     try:
-        append_events(ws, [Event("injected", one, body={"package": package.id}) for one in given])
+        append_events(ws, [Event("injected", one, body={"package": package_id}) for one in records])
     except (KlError, OSError) as problem:
         return f"injections not recorded: {problem}"
     return ""
@@ -125,10 +170,6 @@ def _update_recall(ws: Workspace) -> str:
     except (KlError, OSError) as problem:
         return f"commits not compared with packages: {problem}"
     return ""
-
-
-def _key(package_id: str) -> str:
-    return f"package/{package_id}"
 
 
 def _events(
@@ -219,15 +260,13 @@ def find_package(ws: Workspace, package_id: str, actor: str = "") -> Delivered:
     Raises UsageProblem where no such package is known.
     """
     policy = find_policy(ws, actor)
-    key = policy.key if policy else ""
-    cached = _cached(ws, package_id, key)
-    if cached is not None:
-        return cached
+    cache = PackageCache(ws, policy.key if policy else "")
+    if cached := cache.get(package_id):
+        return Delivered(cached.document, cached.text)
     record = _logged_request(ws, package_id)
     full_id = record["package_id"]
-    cached = _cached(ws, full_id, key) if full_id != package_id else None
-    if cached is not None:
-        return cached
+    if cached := cache.get(full_id) if full_id != package_id else None:
+        return Delivered(cached.document, cached.text)
     if record.get("task_cut"):
         raise UsageProblem("its task was too long to be recorded whole.", place=full_id, hint="Ask again: kl context …")
     request = _request(record)
@@ -245,26 +284,10 @@ def _request(record: Mapping[str, Any]) -> Request:
     plain = Request(record["task"], record["budget"], record["style"], record.get("trace_id", ""))
     found = record.get("options")
     options: Mapping[str, Any] = found if isinstance(found, dict) else {}
-    changes: dict[str, Any] = {name: options[name] for name in OPTIONS if name in options}
-    for name in ("pins", "scope", "queries", "have"):
+    changes: dict[str, Any] = {name: options[name] for name in Request.__dataclass_fields__ if name in options}
+    for name in ("pins", "scope", "queries", "have", "filters"):
         changes[name] = tuple(changes.get(name, ()))
     return replace(plain, **changes)
-
-
-def _cached(ws: Workspace, package_id: str, policy: str) -> Delivered | None:
-    value = ws.cache.get(_key(package_id)) if ws.state.cache.is_dir() else None
-    if value is None:
-        return None
-    try:
-        read = json.loads(value)
-        shown, text = read["document"], read["text"]
-        over = micros(shown["created_at"]) + shown["ttl_seconds"] * 1_000_000
-        # the cache's digest shows that an entry is whole, not that it is a package of this version
-        known = shown["schema"] == SCHEMA and shown["package_id"] == package_id and isinstance(text, str)
-        known = known and read.get("policy", "") == policy
-    except (ValueError, KeyError, TypeError):
-        return None
-    return Delivered(shown, text) if known and ws.clock.now() < over else None
 
 
 def items_of(ws: Workspace, package_id: str) -> list[str]:
@@ -310,13 +333,13 @@ def trace_id(environ: Mapping[str, str]) -> str:
 def document(package: Package, about: Envelope) -> dict[str, Any]:
     """Return `kl.package/3`. Every text is made safe; `budget.used` is the size of the rendered package."""
     return {
-        "schema": SCHEMA,
+        "schema": PackageCache.SCHEMA,
         "package_id": package.id,
         "request_id": about.request_id,
         "task": safe_text(package.task),
         "trace_id": about.trace_id,
         "created_at": iso(about.created_at),
-        "ttl_seconds": TTL_SECONDS,
+        "ttl_seconds": PackageCache.TTL_SECONDS,
         "budget": asdict(package.budget),
         "items": [_item_to_dict(item) for item in package.items],
         "omitted": [{"id": safe_text(one.id), "reason": safe_text(one.reason)} for one in package.omissions],

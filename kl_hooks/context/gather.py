@@ -6,6 +6,7 @@ A retriever that fails lowers the coverage, never the answer.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextvars import copy_context
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from time import perf_counter
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
 MOST_ROWS: Final = 1_000
 """Most candidates of one retriever, whatever it asks for."""
+_THREADS: Final = 8
+"""Retrievers of plugins that are asked at the same time."""
 _DOMINANT: Final = 50
 """Percent of the best file's score: where the second has less, and the best defines a name of the task, it is meant."""
 _RELEVANT_BESIDES: Final = (30, 20)
@@ -144,36 +147,60 @@ def gather(
 ) -> Gathered:
     """Return what each retriever finds for the task. `clean` redacts every text once more, whoever wrote the plugin.
 
-    One that failed three times in a row in this process is not asked for 60 seconds.
+    Those of installed plugins, which may wait for something, are asked side by side, each in a thread; ours one after
+    the other meanwhile, since they compute (ADR-0038). The answer does not depend on who was faster. One that failed
+    three times in a row in this process is not asked for 60 seconds.
     """
     reader = agent(workspace.environ) or ""
     failing, now = workspace.failing_sources, workspace.clock.now()
-    lists: dict[str, tuple[Candidate, ...]] = {}
-    weights: dict[str, int] = {}
     coverage: dict[str, str] = {}
-    times: dict[str, int] = {}
-    for retriever in retrievers:
-        name = retriever.name
-        if name in coverage:
-            coverage[f"{name} (again)"] = "failed: the name is taken; only the first was asked"
-            continue
-        if failing.is_paused(name, now):
-            coverage[name] = PAUSED
-            continue
-        began = perf_counter()
-        try:
-            # islice() again: a plugin may pay no attention to the limit, or yield without end
-            most = min(retriever.rows, MOST_ROWS)
-            rows = [_checked(row, clean, reader) for row in islice(retriever.find(workspace, task, most), most)]
-        except Exception as problem:  # a plugin may raise anything, and the package is still wanted
-            coverage[name] = _failure(problem)
-            continue
-        finally:
-            times[name] = round((perf_counter() - began) * 1000)
-            failing.record(name, now, failed=coverage.get(name, "").startswith("failed"))
-        lists[name], weights[name] = tuple(rows), retriever.weight
-        coverage[name] = "ok" if rows else "empty"
-    return Gathered(lists, weights, coverage, times)
+    asked: list[Retriever] = []
+    for one in retrievers:
+        if one.name in coverage or any(one.name == other.name for other in asked):
+            coverage[f"{one.name} (again)"] = "failed: the name is taken; only the first was asked"
+        elif failing.is_paused(one.name, now):
+            coverage[one.name] = PAUSED
+        else:
+            asked.append(one)
+
+    def ask(retriever: Retriever) -> tuple[tuple[Candidate, ...], str, int]:
+        return _ask(retriever, workspace, task, clean, reader)
+
+    foreign = [one for one in asked if not str(getattr(one.find, "__module__", "")).startswith("kl_hooks.")]
+    if foreign:
+        from concurrent.futures import ThreadPoolExecutor
+
+        with ThreadPoolExecutor(min(len(foreign), _THREADS), "kl-retriever") as pool:
+            # a context for each thread: what belongs to this moment is known there too (`one_moment`)
+            waiting = {one.name: pool.submit(copy_context().run, ask, one) for one in foreign}
+            answers = {one.name: ask(one) for one in asked if one.name not in waiting}
+            answers |= {name: one.result() for name, one in waiting.items()}
+    else:
+        answers = {one.name: ask(one) for one in asked}
+    for name, (_, how, _) in answers.items():
+        failing.record(name, now, failed=how.startswith("failed"))
+        coverage[name] = how
+    fine = {one.name: one.weight for one in asked if not answers[one.name][1].startswith("failed")}
+    return Gathered(
+        {name: answers[name][0] for name in fine}, fine, coverage, {one.name: answers[one.name][2] for one in asked}
+    )
+
+
+def _ask(
+    retriever: Retriever, workspace: Any, task: Task, clean: Callable[[str], str], reader: str
+) -> tuple[tuple[Candidate, ...], str, int]:  # fmt: skip
+    """Return (its candidates, the coverage, milliseconds) of one retriever."""
+    began = perf_counter()
+    rows: tuple[Candidate, ...] = ()
+    try:
+        # islice() again: a plugin may pay no attention to the limit, or yield without end
+        most = min(retriever.rows, MOST_ROWS)
+        found = islice(retriever.find(workspace, task, most), most)
+        rows = tuple(_checked(row, clean, reader) for row in found)
+        how = "ok" if rows else "empty"
+    except Exception as problem:  # a plugin may raise anything, and the package is still wanted
+        how = _failure(problem)
+    return rows, how, round((perf_counter() - began) * 1000)
 
 
 def _checked(row: Any, clean: Callable[[str], str], reader: str = "") -> Candidate:

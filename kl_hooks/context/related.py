@@ -55,6 +55,13 @@ _BLOBS: Final = re.compile(r"(?m)^index ([0-9a-f]{40,64})\.\.([0-9a-f]{40,64})")
 _FRAME_REASON: Final = "a frame of the traceback in the task"
 
 
+_FILTER_KEYS: Final = ("kind", "status", "tag", "module")
+_OTHER_KINDS: Final = ("code", *CODE, "claim", "commit", "failing test", "page", "violation")
+_MOST_MATCHING: Final = 50
+_Filters = Mapping[str, tuple[str, ...]]
+"""Key → its values: one of them is enough, and every key must match."""
+
+
 class Changes(NamedTuple):
     """What a range of commits changes."""
 
@@ -202,6 +209,11 @@ def add_related(
                 lists["pins"] = tuple(_pinned(ws, None, request.pins))
         if changes:
             lists["changed records"] = tuple(_changed_records(ws, changes))
+        if request.filters:
+            filters = _read_filters(request.filters, ws.kinds)
+            exact = tuple(_matching_records(ws, filters))
+            lists, coverage["filter"] = _keep_matching(lists, filters, exact), "ok" if exact else "empty"
+            lists |= {"filter": exact} if exact else {}
         lists = _with_claims(ws, lists, policy)
     except UsageProblem:  # a pin that names nothing is a usage error; a graph that can't be read only lowers coverage
         raise
@@ -215,6 +227,60 @@ def _in_scope(row: Candidate, scope: Sequence[str]) -> bool:
         return True
     folders = [one.removeprefix("./").rstrip("/") for one in scope]
     return any(folder in ("", ".", row.path) or row.path.startswith(f"{folder}/") for folder in folders)
+
+
+def _read_filters(texts: Sequence[str], kinds: Mapping[str, object]) -> _Filters:
+    """Parse `tag=money`, `kind=decision`. UsageProblem for an unknown key or kind."""
+    found: dict[str, tuple[str, ...]] = {}
+    for text in texts:
+        key, _, value = (part.strip() for part in text.partition("="))
+        if key not in _FILTER_KEYS or not value:
+            hint = f"Give KEY=VALUE with one of: {', '.join(_FILTER_KEYS)}. Such as tag=money."
+            raise UsageProblem(f"{text[:60]!r} is no filter.", place="--filter", hint=hint)
+        if key == "kind" and value not in kinds and value not in _OTHER_KINDS:
+            known = ", ".join([*_OTHER_KINDS, *kinds])
+            raise UsageProblem(f"there is no kind {value[:60]!r}.", place="--filter", hint=f"Kinds: {known}.")
+        found[key] = (*found.get(key, ()), value)
+    return found
+
+
+def _matching_records(ws: Workspace, filters: _Filters) -> list[Candidate]:
+    """Return the records in force that match kind, status and tag, whatever their words are; none without these."""
+    from kl_hooks.records.query import RecordFilter, list_records
+    from kl_hooks.records.retrieval import current_candidates
+
+    kinds = tuple(one for one in filters.get("kind", ()) if one in ws.kinds)
+    if not (kinds or filters.get("status") or filters.get("tag")) or (filters.get("kind") and not kinds):
+        return []
+    wanted = [RecordFilter(kinds, filters.get("status", ()), tag) for tag in filters.get("tag", ("",))]
+    found = {record.id: record for one in wanted for record in list_records(ws, one)}
+    made = current_candidates(ws, live_records(ws, list(found.values())), _MOST_MATCHING)
+    reason = "matches " + ", ".join(f"{key}={' or '.join(values)}" for key, values in filters.items())
+    return [replace(one, is_lasting=True, reasons=(*one.reasons, reason)) for one in made if _in_module(one, filters)]
+
+
+def _keep_matching(
+    lists: Mapping[str, tuple[Candidate, ...]], filters: _Filters, records: Sequence[Candidate]
+) -> dict[str, tuple[Candidate, ...]]:  # fmt: skip
+    """Return the lists with only what matches; pins stay. `records`: those that match exactly."""
+    exact = {one.id for one in records}
+
+    def matches(row: Candidate) -> bool:
+        kinds = filters.get("kind")
+        if kinds and row.kind not in kinds and not (row.kind in CODE and "code" in kinds):
+            return False
+        if (filters.get("status") or filters.get("tag")) and row.id not in exact:
+            return False  # only records have a status and tags
+        return _in_module(row, filters)
+
+    return {name: rows if name == "pins" else tuple(filter(matches, rows)) for name, rows in lists.items()}
+
+
+def _in_module(row: Candidate, filters: _Filters) -> bool:
+    """Return whether an item is in, or about, a module: `shop.price` is `src/shop/price.py`, or a package."""
+    wanted = [f"/{name.removesuffix('.py').replace('.', '/')}" for name in filters.get("module", ())]
+    places = [f"/{path.strip('/').removesuffix('.py')}/" for path in (row.path, *row.touches) if path]
+    return not wanted or any(f"{name}/" in place for name in wanted for place in places)
 
 
 def _pinned(ws: Workspace, db: Database | None, pins: Sequence[str]) -> Iterator[Candidate]:

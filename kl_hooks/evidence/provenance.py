@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import platform
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Final
 
 from kl_hooks.errors import EnvironmentProblem
@@ -57,11 +59,30 @@ def producer(environ: Mapping[str, str]) -> str:
     return f"local:{user}@{host}"
 
 
+_MOMENT: ContextVar[dict[tuple[Repository, bool], WorktreeState] | None] = ContextVar("moment", default=None)
+
+
+@contextmanager
+def one_moment() -> Iterator[None]:
+    """Within the block the content of a working tree is asked of git once, so that one answer is about one content."""
+    token = _MOMENT.set({} if _MOMENT.get() is None else _MOMENT.get())
+    try:
+        yield
+    finally:
+        _MOMENT.reset(token)
+
+
 def worktree_state(repo: Repository | None, *, untracked: bool = True) -> WorktreeState:
     """The content now. Without git, or where git fails, everything is unknown: evidence then can't count as hard."""
     if repo is None or repo.bare:
         return WorktreeState()
+    known = _MOMENT.get()
+    if known is not None and (repo, untracked) in known:
+        return known[repo, untracked]
     try:
-        return snapshot(repo, untracked=untracked)
+        found = snapshot(repo, untracked=untracked)
     except (EnvironmentProblem, OSError):
         return WorktreeState()
+    if known is not None:
+        known[repo, untracked] = found
+    return found

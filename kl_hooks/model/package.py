@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -10,26 +10,33 @@ from kl_hooks.model.claim import Tier
 
 CODE: Final = ("file", "symbol")
 """Kinds of candidates that are source: they are ranked and shown by themselves, and have no tier."""
-WEIGHTS: Final = ("default", "none", "low", "high")
+_WEIGHTS: Final = ("default", "none", "low", "high")
 """How much is retrieved: `low` omits what has no proof, `high` adds the neighbors of the nearest symbols."""
-OPTIONS: Final = (
+_OPTIONS: Final = (
     "weight", "profile", "max_sources", "pins", "scope", "queries", "rounds", "changed", "at", "type", "phase",
     "complexity", "actor", "attempt", "turn", "threshold", "have",
+    "filters",
 )  # fmt: skip
 """Fields of a request that the package log keeps where they differ from their defaults."""
 
-PROFILE_NAMES: Final = ("blended", "tier-first", "authority-first", "rrf", "weighted", "quota")
+_PROFILE_NAMES: Final = ("blended", "tier-first", "authority-first", "rrf", "weighted", "quota")
 """Ways to rank records (`context.fuse.PROFILES`), the default first."""
 QUOTA: Final = "quota"
 """The profile that divides the budget by what kind of work the task is."""
-MOST_ROUNDS: Final = 5
+_MOST_ROUNDS: Final = 5
 TYPES: Final = ("implementation", "review", "planning", "refinement", "documentation")
 """Of work."""
 TYPE_ALIASES: Final = {
     "implement": "implementation", "plan": "planning", "refine": "refinement", "docs": "documentation",
     "doc": "documentation",
 }  # fmt: skip
-PHASES: Final = ("load", "plan", "implement", "test", "review")
+_PHASES: Final = ("load", "plan", "implement", "test", "review")
+TAKES: Final[Mapping[str, Sequence[str] | range]] = {
+    "style": ("text", "markdown", "xml"), "weight": _WEIGHTS, "profile": _PROFILE_NAMES,
+    "type": (*TYPES, *TYPE_ALIASES), "phase": _PHASES, "complexity": range(1, 11),
+    "attempt": range(101), "turn": range(1, 1001), "rounds": range(1, _MOST_ROUNDS + 1), "max_sources": range(1, 1001),
+}  # fmt: skip
+"""Field of a request → what it takes, where that is not any text; the command, the tool and the API agree in it."""
 WORK: Final = ("type", "phase", "complexity", "actor", "attempt", "turn", "threshold")
 """Fields of a request that only this profile reads."""
 
@@ -77,7 +84,7 @@ class Request:
     style: str = "text"
     trace_id: str = ""
     weight: str = "default"
-    """One of `WEIGHTS`."""
+    """As in `TAKES`."""
     profile: str = "blended"
     """How records are ranked: a name in `context.fuse.PROFILES`."""
     max_sources: int = 0
@@ -86,6 +93,8 @@ class Request:
     """IDs and paths that belong to the package whatever its task is."""
     scope: tuple[str, ...] = ()
     """Files and folders: code and pages elsewhere are omitted. Empty: everywhere."""
+    filters: tuple[str, ...] = ()
+    """`kind=decision`, `tag=money`: only what matches (`context.related`). Empty: all."""
     queries: tuple[str, ...] = ()
     """Searched besides the task, each by itself."""
     rounds: int = 1
@@ -113,7 +122,7 @@ class Request:
     def options(self) -> dict[str, object]:
         """Return what differs from the defaults, as the package log and the ID of a package keep it."""
         chosen: dict[str, object] = {}
-        for name in OPTIONS:
+        for name in _OPTIONS:
             value = getattr(self, name)
             if value != Request.__dataclass_fields__[name].default:
                 chosen[name] = list(value) if isinstance(value, tuple) else value

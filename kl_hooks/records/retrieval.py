@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 NAMED_CATEGORIES: Final = ("role_constraints", "quality_gate_configs", "implementation_modes", "turn_states")
 """Budget categories whose records are chosen by role, type of work or task, never by words that a task has."""
+_MOST_QUERIES: Final = 12
+"""Words of a task that records are searched by: names, then keywords, then failures."""
 _NOT_IN_TEXT: Final = frozenset(
     ("title", "status", "date", "updated", "authority", "source", "expires", "tags", "anchors")
 )
@@ -44,8 +46,8 @@ def find_records(ws: Workspace, task: Task, limit: int) -> list[Candidate]:
     """Return at most `limit` live records that match the task's words, best first."""
     kinds = tuple(kind.name for kind in ws.kinds.values() if kind.budget_category not in NAMED_CATEGORIES)
     signals = task.signals
-    words = [*signals.symbols, *signals.paths, *signals.keywords, *signals.failures]
-    found = search_records(ws, words, RecordFilter(kinds), limit * 2)  # some may not be live
+    words = dict.fromkeys([*signals.symbols, *signals.paths, *signals.keywords, *signals.failures])
+    found = search_records(ws, [*words][:_MOST_QUERIES], RecordFilter(kinds), limit * 2)  # some may not be live
     return current_candidates(ws, live_records(ws, found), limit)
 
 

@@ -99,6 +99,7 @@ class Agent:
             ours, self, _text(found, "session_id", "conversation_id")[:200], folder if isinstance(folder, str) else "",
             _text(found, "prompt"), _text(found, "source"), _text(found, "tool_name")[:100],
             _mapping(found.get("tool_input")), _result(found), _text(found, "error", "error_message"),
+            _text(found, "transcript_path"),
             found.get("stop_hook_active") is True or (isinstance(loops, int) and loops > 0),
         )  # fmt: skip
 
@@ -184,6 +185,8 @@ class Event:
     result: Any = ""
     """What the tool answered, as it was."""
     error: str = ""
+    transcript: str = ""
+    """The file with the conversation; empty: unknown."""
     is_repeated: bool = False
     """True where the agent goes on because a hook made it."""
 

@@ -25,6 +25,13 @@ if TYPE_CHECKING:
 
 SETTING: Final = "kl.agents"
 """In git's configuration of the clone: the agents whose hooks do something, separated by spaces."""
+_ASKING: Final = f"{SETTING}-asking"
+"""The same for those that have a source of context of their own, and ask it: prompts bring them no package."""
+_PACKAGE_ID: Final = re.compile(rb'\[Pipeline Knowledge\](?:\\?" package=\\?"| )(cp-[0-9a-f]{12})')
+_COMPACTED: Final = b"compact_boundary"
+"""In the transcript of Claude Code: what is before it is not in the conversation any more."""
+_TRANSCRIPT: Final = 4_000_000
+"""Bytes at the end of a transcript that are looked at."""
 _PATHS: Final = ("file_path", "path", "target_file", "absolute_path", "filename", "file")
 _CONTENTS: Final = ("content", "contents", "file_text")
 _SHELLS: Final = frozenset(("bash", "shell", "run_shell_command", "local_shell"))
@@ -187,14 +194,16 @@ def _objectives(ws: Workspace) -> tuple[list[str], list[str]]:
 def _for_prompt(ws: Workspace, event: Event, session: Session) -> str:
     """The package for a prompt, of what this session was not given yet; empty where nothing of it is relevant."""
     from kl_hooks.context.deliver import deliver, trace_id
+    from kl_hooks.git.run import git
     from kl_hooks.model.package import Request
 
-    if not event.prompt.strip():
+    asking = git("config", "--local", "--get", _ASKING, cwd=str(ws.root), ok=(0, 1, 128)).decode("utf-8", "replace")
+    if not event.prompt.strip() or event.agent.name in asking.split():
         return ""
     task = event.prompt[:_LONGEST_PROMPT]
     session.turns += 1
     request = Request(task, str(ws.settings.budget), "text", trace_id(ws.environ))
-    made = deliver(ws, request, set(session.given), turn=session.turns)
+    made = deliver(ws, request, {*session.given, *_in_transcript(ws, event.transcript)}, turn=session.turns)
     ids = [one["id"] for one in made.document["items"]]
     if not ids:
         return ""
@@ -203,6 +212,23 @@ def _for_prompt(ws: Workspace, event: Event, session: Session) -> str:
         session.pending = made.text
         return ""
     return made.text
+
+
+def _in_transcript(ws: Workspace, name: str) -> set[str]:
+    """Return the IDs of what packages hold that the conversation has, whoever asked for them: a tool, a command."""
+    from kl_hooks.context.package_log import ITEMS, events_newest_first
+
+    try:
+        with Path(name).open("rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            file.seek(max(0, size - _TRANSCRIPT))
+            text = file.read(_TRANSCRIPT).rpartition(_COMPACTED)[2]
+    except (OSError, ValueError):
+        return set()
+    packages = {one.decode() for one in _PACKAGE_ID.findall(text)}
+    logged = events_newest_first(ws.state) if packages else ()
+    found = (one for one in logged if one.get("event") == ITEMS and one.get("package_id") in packages)
+    return {row[1] for one in found for row in one["items"]}
 
 
 def _refusal(ws: Workspace, edits: Sequence[Edit]) -> str:

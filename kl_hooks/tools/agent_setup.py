@@ -30,6 +30,7 @@ from kl_hooks.tools.agent_hooks import SETTING
 from kl_hooks.tools.agent_session import FOLDER
 from kl_hooks.workspace import Workspace
 
+_ASKING: Final = f"{SETTING}-asking"
 _SERVER: Final = {"command": "kl", "args": ["mcp"]}
 _TOML: Final = '# kl:begin\n[mcp_servers.kl]\ncommand = "kl"\nargs = ["mcp"]\n# kl:end\n'
 _TOML_BLOCK: Final = re.compile(r"\n?# kl:begin\n.*?# kl:end\n", re.DOTALL)
@@ -59,31 +60,33 @@ class AgentState:
 
     agent: str
     enabled: bool
+    asks: bool
+    """Prompts bring no package: it asks by itself."""
     """True where this clone's git configuration names it."""
     files: dict[str, str]
     """File → what of ours is in it."""
 
 
-def enabled_agents(repo: Repository) -> list[str]:
+def enabled_agents(repo: Repository, setting: str = SETTING) -> list[str]:
     """Return the agents whose hooks do something in this clone."""
-    found = git_in(repo, "config", "--local", "--get", SETTING, ok=(0, 1)).decode("utf-8", "replace").split()
+    found = git_in(repo, "config", "--local", "--get", setting, ok=(0, 1)).decode("utf-8", "replace").split()
     return sorted({name for name in found if name in AGENTS})
 
 
-def _enable(repo: Repository, names: Sequence[str]) -> None:
+def _enable(repo: Repository, names: Sequence[str], setting: str = SETTING) -> None:
     if names:
-        git_in(repo, "config", "--local", SETTING, " ".join(sorted(set(names))))
+        git_in(repo, "config", "--local", setting, " ".join(sorted(set(names))))
     else:
-        git_in(repo, "config", "--local", "--unset-all", SETTING, ok=(0, 5))  # git-config(1): 5 where it is not set
+        git_in(repo, "config", "--local", "--unset-all", setting, ok=(0, 5))  # git-config(1): 5 where it is not set
 
 
 def install_agent(
-    ws: Workspace, repo: Repository, agent: Agent, *, shared: bool, block: bool, dry: bool
+    ws: Workspace, repo: Repository, agent: Agent, *, shared: bool, block: bool, dry: bool, asks: bool = False
 ) -> list[Change]:
     """Register hooks and server, write the managed block, and enable the agent in this clone. `dry`: change nothing.
 
-    `block`: make the page of instructions where there is none. UsageProblem where a file can't be read or edited; then
-    none is changed.
+    `block`: make the page of instructions where there is none. `asks`: prompts bring no package. UsageProblem where a
+    file can't be read or edited; then none is changed.
     """
     hooks_file = agent.shared_file if shared and agent.shared_file else agent.hooks_file
     is_local = hooks_file == agent.hooks_file and bool(agent.shared_file)
@@ -97,6 +100,8 @@ def install_agent(
         files.write()
         _note_made(ws, agent, files.changes)
         _enable(repo, [*enabled_agents(repo), agent.name])
+        asking = [name for name in enabled_agents(repo, _ASKING) if name != agent.name]
+        _enable(repo, [*asking, *([agent.name] if asks else [])], _ASKING)
     return files.changes
 
 
@@ -117,13 +122,14 @@ def uninstall_agent(ws: Workspace, repo: Repository, agent: Agent, *, dry: bool)
         files.write()
         made.pop(agent.name, None)
         _write_made(ws, made)
-        _enable(repo, [name for name in enabled_agents(repo) if name != agent.name])
+        for setting in (SETTING, _ASKING):
+            _enable(repo, [name for name in enabled_agents(repo, setting) if name != agent.name], setting)
     return files.changes
 
 
 def agent_states(repo: Repository) -> list[AgentState]:
     """Return what is there of every agent. Raises UsageProblem for a file that can't be read."""
-    enabled, files = enabled_agents(repo), _Files(repo.top)
+    enabled, asking, files = enabled_agents(repo), enabled_agents(repo, _ASKING), _Files(repo.top)
     found = []
     for agent in AGENTS.values():
         shown: dict[str, str] = {}
@@ -139,7 +145,7 @@ def agent_states(repo: Repository) -> list[AgentState]:
         block = _BLOCK.search(files.text(page) or "")
         if block:
             shown[page] = "managed block" if _digest(block[2]) == block[1] else "managed block, edited"
-        found.append(AgentState(agent.name, agent.name in enabled, shown))
+        found.append(AgentState(agent.name, agent.name in enabled, agent.name in asking, shown))
     return found
 
 

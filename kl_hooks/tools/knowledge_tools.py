@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from kl_hooks.context.access import access
 from kl_hooks.errors import UsageProblem
 from kl_hooks.kinds.catalog import MEMORY
-from kl_hooks.model.package import MOST_ROUNDS, PHASES, PROFILE_NAMES, TYPE_ALIASES, TYPES, WEIGHTS
+from kl_hooks.model.package import TAKES
 from kl_hooks.model.text import one_line, suggest_spelling
 from kl_hooks.tools.kind_tools import author, changed_fields, to_dict, tools_of
 from kl_hooks.tools.tool import Arguments, Tool, flag, line, number, several
@@ -19,14 +19,13 @@ if TYPE_CHECKING:
 
 
 _PAGE: Final = "A page: the ID of a record, or the path, title or slug of a file in the docs folder."
-_CONTEXT_OPTIONS: Final[Mapping[str, tuple[str, Any]]] = {
-    "at": ("at", ()), "have": ("have", tuple), "iterate": ("rounds", range(1, MOST_ROUNDS + 1)),
-    "phase": ("phase", PHASES), "complexity": ("complexity", range(1, 11)), "type": ("type", (*TYPES, *TYPE_ALIASES)),
-    "actor": ("actor", ()), "attempt": ("attempt", range(101)), "turn": ("turn", range(1, 1001)),
-    "pin": ("pins", tuple), "scope": ("scope", tuple), "threshold": ("threshold", ()), "weight": ("weight", WEIGHTS),
-    "profile": ("profile", PROFILE_NAMES),
+_CONTEXT_OPTIONS: Final[Mapping[str, str]] = {
+    "at": "at", "have": "have", "iterate": "rounds", "phase": "phase", "complexity": "complexity", "type": "type",
+    "actor": "actor", "attempt": "attempt", "turn": "turn", "pin": "pins", "scope": "scope", "threshold": "threshold",
+    "weight": "weight", "profile": "profile", "filter": "filters", "max-sources": "max_sources",
 }  # fmt: skip
-"""Option of `kl context` → (field of a request, what it takes: words, a range, several texts, or any text)."""
+"""Option of `kl context` → field of a request."""
+_LISTS: Final = ("have", "pin", "scope", "filter")
 _NAMED_OPTIONS: Final = 11
 """Of these in the listing, which has a limit; the others in the page about tools."""
 _LIMIT: Final = "Most that are given; `total` counts all."
@@ -255,17 +254,15 @@ def _context_options(given: Arguments) -> dict[str, Any]:
         if name not in _CONTEXT_OPTIONS:
             raise UsageProblem(f'"{one_line(name, 60)}" is no option.', place="options",
                                hint=suggest_spelling(name, _CONTEXT_OPTIONS) or "See: kl context --help")  # fmt: skip
-        field, allowed = _CONTEXT_OPTIONS[name]
-        value: Any = text.strip()
-        if allowed is tuple:
-            value = tuple(value.replace(",", " ").split())
-        elif isinstance(allowed, range):
-            if not value.isdecimal() or int(value) not in allowed:
-                raise UsageProblem(f"takes {allowed[0]} to {allowed[-1]}, not {value[:40]!r}.", place=name)
-            value = int(value)
-        elif allowed and value not in allowed:
+        field, value = _CONTEXT_OPTIONS[name], text.strip()
+        allowed = TAKES.get(field, ())
+        if isinstance(allowed, range) and not (value.isdecimal() and int(value[:9]) in allowed):
+            raise UsageProblem(f"takes {allowed[0]} to {allowed[-1]}, not {value[:40]!r}.", place=name)
+        if allowed and value not in allowed and not isinstance(allowed, range):
             raise UsageProblem(f"takes {', '.join(allowed)}, not {value[:40]!r}.", place=name)
-        found[field] = value
+        found[field] = (
+            value.replace(",", " ").split() if name in _LISTS else int(value) if isinstance(allowed, range) else value
+        )
     return found
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import re
 from datetime import UTC, datetime, timedelta
@@ -9,6 +10,8 @@ from typing import Any
 
 import pytest
 
+import kl_hooks.api as kl
+from kl_hooks.cli.context import context
 from kl_hooks.config.kinds_file import BUDGET_CATEGORIES
 from kl_hooks.records.write import create_record
 from tests.support import Checkout
@@ -358,3 +361,82 @@ def test_wrong_options_of_the_tool_are_refused(repo: Checkout) -> None:
         ran = repo.kl("tool", "context", json.dumps({"task": "x", "options": options}))
         error = json.loads(ran.stdout)["error"]
         assert (ran.returncode, f"{error['place']}: {error['reason']}") == (2, message)
+
+
+@pytest.mark.requirement("E3", "A15")
+def test_a_filter_leaves_what_matches_and_adds_the_records_that_do(shop: Checkout) -> None:
+    decide(shop, 2, "Letters go out at night", "src/shop/mail.py")
+    ws = shop.workspace()
+    create_record(ws, ws.kinds["fact"], {"title": "The currency is euro", "answer": "Euro.", "tags": ["money"]})
+    found = package(shop, "round totals", "--filter", "kind=decision")
+    assert sorted(ids(found)) == ["ADR-0001", "ADR-0002"], "the second by its kind alone"
+    assert "matches kind=decision" in str(found["items"]) and found["coverage"]["filter"] == "ok"
+    assert ids(package(shop, "round totals", "--filter", "tag=money")) == ["FACT-0001"]
+    assert ids(package(shop, "round totals", "--filter", "tag=money", "--filter", "kind=decision")) == []
+    assert ids(package(shop, "round totals", "--filter", "status=superseded")) == [], "nothing that is not in force"
+    module = set(ids(package(shop, "send letters, round totals", "--filter", "module=shop.mail")))
+    assert {"ADR-0002", "function:shop.mail.send_mail"} <= module and not {i for i in module if "price" in i}
+    pinned = package(shop, "round totals", "--filter", "tag=money", "--pin", "src/shop/price.py")
+    assert set(ids(pinned)) == {"FACT-0001", "file:src/shop/price.py"}
+    for wrong in ("color=red", "kind=decisoin", "tag="):
+        ran = shop.kl("context", "x", "--filter", wrong)
+        assert ran.returncode == 2 and "--filter" in ran.stderr, wrong
+    # records are searched by the names of a task first, and by twelve of its words
+    words = [f"keyword{chr(97 + n)}" for n in range(13)]
+    for name in ("OddName", words[11], words[10]):
+        create_record(ws, ws.kinds["fact"], {"title": f"About {name}", "answer": f"{name}."})
+    some = ids(package(shop, f"{' '.join(words)} OddName", "--filter", "kind=fact"))
+    assert some[:2] == ["FACT-0002", "FACT-0004"], some
+
+
+OPTIONS: dict[str, tuple[tuple[str, ...], dict[str, Any], dict[str, str] | None]] = {
+    "nothing": ((), {}, {}),
+    "--budget": (("--budget", "900"), {"budget": "900"}, None),
+    "--weight": (("--weight", "high"), {"weight": "high"}, {"weight": "high"}),
+    "--profile": (("--profile", "tier-first"), {"profile": "tier-first"}, {"profile": "tier-first"}),
+    "--profile quota": (("--profile", "quota"), {"profile": "quota"}, {"profile": "quota"}),
+    "--query": (("--query", "letters"), {"queries": ["letters"]}, None),
+    "--iterate": (("--iterate", "2"), {"iterate": 2}, {"iterate": "2"}),
+    "--changed": (("--changed", "HEAD~1..HEAD"), {"changed": "HEAD~1..HEAD"}, None),
+    "--at": (("--at", "HEAD~1"), {"at": "HEAD~1"}, {"at": "HEAD~1"}),
+    "--type": (("--type", "review"), {"type": "review"}, {"type": "review"}),
+    "--phase": (("--phase", "test"), {"phase": "test"}, {"phase": "test"}),
+    "--complexity": (("--complexity", "9"), {"complexity": 9}, {"complexity": "9"}),
+    "--attempt": (("--attempt", "2"), {"attempt": 2}, {"attempt": "2"}),
+    "--actor": (("--actor", "coach"), {"actor": "coach"}, {"actor": "coach"}),
+    "--turn": (("--turn", "2"), {"turn": 2}, {"turn": "2"}),
+    "--threshold": (("--threshold", "relaxed"), {"threshold": "relaxed"}, {"threshold": "relaxed"}),
+    "--max-sources": (("--max-sources", "1"), {"max_sources": 1}, {"max-sources": "1"}),
+    "--pin": (("--pin", "src/shop/mail.py"), {"pins": ["src/shop/mail.py"]}, {"pin": "src/shop/mail.py"}),
+    "--scope": (("--scope", "tests"), {"scope": ["tests"]}, {"scope": "tests"}),
+    "--filter": (("--filter", "kind=decision"), {"filters": ["kind=decision"]}, {"filter": "kind=decision"}),
+    "--have": (("--have", "{first}"), {"have": ["{first}"]}, {"have": "{first}"}),
+    "--format": (("--format", "xml"), {"style": "xml"}, None),
+}
+"""Option of the command → its arguments there, in the API, and among the options of the tool (None: its own)."""
+
+
+@pytest.mark.slow
+def test_the_command_the_api_and_the_tool_take_the_same_options_and_give_the_same_package(shop: Checkout) -> None:
+    known = {one for param in context.commands["TASK"].params for one in param.opts if one.startswith("--")}
+    assert known - {"--explain", "--output", "--now"} == {name.split()[0] for name in OPTIONS if name != "nothing"}
+    assert {*inspect.signature(kl.Knowledge.build_context).parameters} - {"self", "task", "given", "trace_id"} == {
+        name for _, arguments, _ in OPTIONS.values() for name in arguments
+    }
+    task, made = "round totals of a checkout", dict[str, str]()
+    first = package(shop, task)["package_id"]
+    for name, (command, arguments, tool) in OPTIONS.items():
+        text = shop.kl("context", task, *(one.format(first=first) for one in command)).stdout
+        filled = {k: [one.format(first=first) for one in v] if isinstance(v, list) else v for k, v in arguments.items()}
+        found = kl.open(shop.root).build_context(task, **filled)
+        assert found.text == text, name
+        made[name] = found.id
+        if tool is not None:
+            given = {"task": task, "options": {k: v.format(first=first) for k, v in tool.items()}}
+            assert json.loads(shop.kl("tool", "context", json.dumps(given)).stdout)["result"]["text"] == text, name
+    same = [name for name in made if list(made.values()).count(made[name]) > 1]
+    assert same == [], "each option has an effect"
+    for wrong in ({"weight": "heavy"}, {"profile": "x"}, {"style": "pdf"}, {"complexity": 11}, {"iterate": 6}):
+        arguments = dict[str, Any](wrong)
+        with pytest.raises(kl.UsageProblem, match=next(iter(wrong)).replace("iterate", "rounds")):
+            kl.open(shop.root).build_context(task, **arguments)

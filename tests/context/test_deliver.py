@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import time
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,12 +12,17 @@ import pluggy
 import pytest
 
 from kl_hooks import hookspecs
-from kl_hooks.clock import FixedClock, micros
+from kl_hooks.clock import FixedClock, iso, micros
+from kl_hooks.context import deliver as deliver_module
 from kl_hooks.context import package_log
-from kl_hooks.context.deliver import RECORDED_TASK, TTL_SECONDS, Delivered, deliver, find_package
+from kl_hooks.context.deliver import RECORDED_TASK, Delivered, deliver, find_package
+from kl_hooks.context.package_cache import PackageCache
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
+from kl_hooks.evidence.ingestion import import_file
 from kl_hooks.hookspecs import Retriever, hookimpl
 from kl_hooks.model.package import Request
+from kl_hooks.proof.claims import record_claim
+from kl_hooks.records.events import Event, append_events
 from kl_hooks.records.events import list_events as happened
 from kl_hooks.records.write import create_record
 from kl_hooks.workspace import Workspace, open_workspace
@@ -23,7 +30,8 @@ from tests.context.making import ListRetriever, candidate
 from tests.support import Checkout
 
 NOW = micros("2026-11-21T12:00:00Z")
-LATER = NOW + (TTL_SECONDS + 1) * 1_000_000
+SECOND = 1_000_000
+LATER = NOW + (PackageCache.TTL_SECONDS + 1) * 1_000_000
 
 
 class Known:
@@ -135,6 +143,67 @@ def test_each_record_that_was_given_is_noted_and_the_package_stays_the_same(repo
     given = happened(ws, made.id, "injected")
     assert [one.body["package"] for one in given] == [first.document["package_id"]] * 2
     assert first.text == again.text
+
+
+FACT = "---\nid: FACT-0009\ntitle: Zebras\nstatus: active\n---\n\n## Answer\n\nFeed the zebra.\n"
+
+
+@pytest.mark.slow
+@pytest.mark.requirement("B46")
+def test_an_equal_request_on_equal_content_is_answered_from_the_cache_and_after_any_change_is_not(
+    repo: Checkout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each step changes one input of a package."""
+    repo.write("zoo.py", "def feed_zebra():\n    pass\n")
+    repo.write(".gitignore", "docs/\n.kl/knowledge/facts/\n")
+    repo.commit()
+    asked: list[str] = []
+    build = deliver_module.build
+    monkeypatch.setattr(deliver_module, "build", lambda *some: (asked.append("built"), build(*some))[1])
+    # an hour after the files are written: what is younger than two seconds is read again each time
+    request, clock = Request("feed the zebra", ""), [time.time_ns() // 1000 + 3600 * SECOND]
+
+    def again(request: Request = request, **environ: str) -> tuple[Delivered, bool]:
+        ws = repo.workspace()
+        ws = replace(ws, clock=FixedClock(clock[0]), environ={**ws.environ, **environ})
+        asked.clear()
+        return deliver(ws, request), not asked
+
+    ws = repo.workspace()
+    expires = iso(clock[0] + 180 * SECOND)
+    create_record(ws, ws.kinds["fact"], {"title": "Zebra", "answer": "Feed the zebra.", "expires": expires})
+    (first, _), (second, cached) = again(), again(replace(request, trace_id="ab" * 16))
+    assert cached and second.text == first.text and second.document["trace_id"] == "ab" * 16
+    assert second.document["request_id"] != first.document["request_id"] or first.document["trace_id"] == ""
+    event, *_ = package_log.events_newest_first(ws.state)
+    assert (event["event"], event["cached"], event["trace_id"]) == ("context_assembly", True, "ab" * 16)
+    given = [one.body["package"] for one in happened(ws, "FACT-0001", "injected")]
+    assert given == [first.document["package_id"]] * 2, "what is given from the cache is given"
+    changes: dict[str, Callable[[], object]] = {
+        "a file": lambda: repo.write("zoo.py", "def feed_zebra():\n    return 1\n"),
+        "a new file": lambda: repo.write("more.py", "def feed_zebra_more():\n    pass\n"),
+        "a commit": lambda: repo.commit("Feed the zebra twice"),
+        "a page that git ignores": lambda: repo.write("docs/zebra.md", "# Zebra\n\nFeed the zebra at noon.\n"),
+        "a record that git ignores": lambda: repo.write(".kl/knowledge/facts/FACT-0009-zebras.md", FACT),
+        "a row": lambda: create_record(
+            ws, ws.kinds["finding"], {"title": "zebra", "entity": "z", "finding": "feed the zebra"}
+        ),
+        "a claim": lambda: record_claim(ws, "The zebra was fed.", "file:zoo.py"),
+        "a policy": lambda: repo.write(".kl/policy.yaml", "version: 1\nrules: []\n"),
+        "the settings": lambda: repo.write(".kl/config.yaml", "budget: 3000\n"),
+        "evidence": lambda: import_file(ws, "junit", "r.xml", b"<testsuite><testcase name='z'/></testsuite>", None),
+        "an outcome": lambda: append_events(ws, [Event("outcome", "FACT-0001", body={"result": "positive"})]),
+        "the end of a record": lambda: clock.__setitem__(0, clock[0] + 181 * SECOND),
+        "five minutes": lambda: clock.__setitem__(0, clock[0] + 300 * SECOND),
+    }
+    for what, change in changes.items():
+        assert again()[1], f"before: {what}"
+        change()
+        assert not again()[1], what
+    assert not again(KL_AGENT="bot")[1], "another reader"
+    assert not again(replace(request, budget="4000"))[1]
+    repo.write(".kl/config.yaml", "context_cache: 0\n")
+    assert [again()[1] for _ in range(3)] == [False] * 3
 
 
 def test_a_secret_in_a_task_is_in_no_byte_of_state_and_cache(root: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from typing import Any
 
@@ -120,6 +121,21 @@ def test_rows_are_limited_and_a_second_retriever_of_a_name_is_not_asked() -> Non
     found = gather([Retriever("many", 100, endless, rows=7), of("many", "total")], Workspace(), TASK)
     assert len(found.lists["many"]) == 7
     assert found.coverage == {"many": "ok", "many (again)": "failed: the name is taken; only the first was asked"}
+
+
+@pytest.mark.requirement("B44", "E3")
+def test_retrievers_of_plugins_are_asked_side_by_side_and_the_answer_is_in_the_order_of_their_names() -> None:
+    both = threading.Barrier(2, timeout=60)
+
+    def wait(workspace: Any, task: Task, limit: int) -> Sequence[Candidate]:
+        both.wait()  # broken, and so a failed retriever, unless the other one is at work too
+        return [candidate(threading.current_thread().name[:12])] * (limit + 1)
+
+    some = [Retriever("b", 100, wait, rows=2), of("c", "total"), Retriever("d", 100, wait), raising(OSError("x"))]
+    found = gather(some, Workspace(), TASK)
+    assert found.coverage == {"b": "ok", "c": "ok", "d": "ok", "bad": "failed: x"}
+    assert list(found.lists) == list(found.weights) == ["b", "c", "d"] and len(found.lists["b"]) == 2
+    assert {one.id for one in found.lists["d"]} == {"function:shop.kl-retriever"}
 
 
 def test_texts_are_redacted_once_more() -> None:

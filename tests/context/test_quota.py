@@ -21,9 +21,10 @@ from kl_hooks.context.quota import (
     weights_of,
 )
 from kl_hooks.errors import UsageProblem
-from kl_hooks.model.package import PHASES, TYPES, Candidate
+from kl_hooks.model.package import TAKES, TYPES, Candidate
 from tests.context.making import candidate, code, code_of_symbols, ranked, steady, symbol, unique
 
+PHASES = [str(one) for one in TAKES["phase"]]
 KNOWN = Traits(similar_task_count=3)
 traits = st.builds(
     Traits, task_type=st.sampled_from(TYPES), current_phase=st.sampled_from(PHASES), complexity=st.integers(1, 10),

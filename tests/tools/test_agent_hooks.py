@@ -80,6 +80,27 @@ def test_a_prompt_gets_what_is_new_and_relevant_only(shop: Checkout) -> None:
     assert ORDER in shop.kl("agents", "hook", "UserPromptSubmit", "--agent", "claude", input=json.dumps(other)).stdout
 
 
+@pytest.mark.requirement("A7")
+def test_what_the_agent_has_from_a_source_of_its_own_is_not_given_again(shop: Checkout, tmp_path: Path) -> None:
+    task = f"make total in {ORDER} faster"
+    answer = shop.kl("tool", "context", json.dumps({"task": task})).stdout
+    lines = [{"type": "tool_result", "content": answer}, {"type": "user", "content": "thanks"}]
+    transcript, compacted = tmp_path / "t.jsonl", {"type": "system", "subtype": "compact_boundary"}
+    transcript.write_text("".join(f"{json.dumps(one)}\n" for one in lines))
+    sent = {"prompt": task, "transcript_path": str(transcript)}
+    assert notify(shop, "UserPromptSubmit", **sent) is None, "the conversation has it, from the tool"
+    transcript.write_text("".join(f"{json.dumps(one)}\n" for one in [*lines, compacted]))
+    assert ORDER in context(notify(shop, "UserPromptSubmit", **sent)), "after a compaction it is gone"
+    # an agent that asks by itself gets no package with its prompts, and everything else
+    assert shop.kl("agents", "install", "claude", "--asks").returncode == 0
+    asked = {"session_id": "s9", "prompt": task}
+    assert notify(shop, "UserPromptSubmit", **asked) is None
+    assert "claude   enabled; it asks for packages itself" in shop.kl("agents", "status").stdout
+    assert edit(shop, "def total() -> int:\n    return 1\n", CROSSING) is not None
+    assert shop.kl("agents", "install", "claude").returncode == 0
+    assert ORDER in context(notify(shop, "UserPromptSubmit", **asked))
+
+
 def test_an_edit_whose_import_crosses_a_layer_is_refused(shop: Checkout) -> None:
     shop.write(".kl/knowledge/decisions/ADR-0004-pure.md", DECISION)
     answer = edit(shop, "def total() -> int:\n    return 1\n", CROSSING)["hookSpecificOutput"]
