@@ -44,6 +44,10 @@ class Reply(StrEnum):
     """A remark."""
 
 
+SETTING: Final = "kl.agents"
+"""In git's configuration of the clone: the agents whose hooks do something, separated by spaces."""
+ASKING: Final = f"{SETTING}-asking"
+"""The same for those that have a source of context of their own, and ask it: prompts bring them no package."""
 MAX_PAYLOAD: Final = 4 * 1024 * 1024
 """Bytes of a payload; a larger one is ignored."""
 _TEXT, _EVENT = "{text}", "{event}"

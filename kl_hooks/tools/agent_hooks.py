@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from kl_hooks.tools.agent_adapters import AGENTS, MAX_PAYLOAD, Event, Moment, Reply
+from kl_hooks.tools.agent_adapters import AGENTS, ASKING, MAX_PAYLOAD, SETTING, Event, Moment, Reply
 
 if TYPE_CHECKING:
     from kl_hooks.arch.edit_check import Edit
@@ -23,10 +23,6 @@ if TYPE_CHECKING:
     from kl_hooks.tools.agent_session import Session
     from kl_hooks.workspace import Workspace
 
-SETTING: Final = "kl.agents"
-"""In git's configuration of the clone: the agents whose hooks do something, separated by spaces."""
-_ASKING: Final = f"{SETTING}-asking"
-"""The same for those that have a source of context of their own, and ask it: prompts bring them no package."""
 _PACKAGE_ID: Final = re.compile(rb'\[Pipeline Knowledge\](?:\\?" package=\\?"| )(cp-[0-9a-f]{12})')
 _COMPACTED: Final = b"compact_boundary"
 """In the transcript of Claude Code: what is before it is not in the conversation any more."""
@@ -197,7 +193,7 @@ def _for_prompt(ws: Workspace, event: Event, session: Session) -> str:
     from kl_hooks.git.run import git
     from kl_hooks.model.package import Request
 
-    asking = git("config", "--local", "--get", _ASKING, cwd=str(ws.root), ok=(0, 1, 128)).decode("utf-8", "replace")
+    asking = git("config", "--local", "--get", ASKING, cwd=str(ws.root), ok=(0, 1, 128)).decode("utf-8", "replace")
     if not event.prompt.strip() or event.agent.name in asking.split():
         return ""
     task = event.prompt[:_LONGEST_PROMPT]

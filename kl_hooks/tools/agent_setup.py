@@ -25,12 +25,10 @@ from kl_hooks.shipped import form
 from kl_hooks.store.files import read_small, write_atomic
 from kl_hooks.store.state import prepare_state
 from kl_hooks.tools import json_edit
-from kl_hooks.tools.agent_adapters import AGENTS, Agent, Moment
-from kl_hooks.tools.agent_hooks import SETTING
+from kl_hooks.tools.agent_adapters import AGENTS, ASKING, SETTING, Agent, Moment
 from kl_hooks.tools.agent_session import FOLDER
 from kl_hooks.workspace import Workspace
 
-_ASKING: Final = f"{SETTING}-asking"
 _SERVER: Final = {"command": "kl", "args": ["mcp"]}
 _TOML: Final = '# kl:begin\n[mcp_servers.kl]\ncommand = "kl"\nargs = ["mcp"]\n# kl:end\n'
 _TOML_BLOCK: Final = re.compile(r"\n?# kl:begin\n.*?# kl:end\n", re.DOTALL)
@@ -100,8 +98,8 @@ def install_agent(
         files.write()
         _note_made(ws, agent, files.changes)
         _enable(repo, [*enabled_agents(repo), agent.name])
-        asking = [name for name in enabled_agents(repo, _ASKING) if name != agent.name]
-        _enable(repo, [*asking, *([agent.name] if asks else [])], _ASKING)
+        asking = [name for name in enabled_agents(repo, ASKING) if name != agent.name]
+        _enable(repo, [*asking, *([agent.name] if asks else [])], ASKING)
     return files.changes
 
 
@@ -122,14 +120,14 @@ def uninstall_agent(ws: Workspace, repo: Repository, agent: Agent, *, dry: bool)
         files.write()
         made.pop(agent.name, None)
         _write_made(ws, made)
-        for setting in (SETTING, _ASKING):
+        for setting in (SETTING, ASKING):
             _enable(repo, [name for name in enabled_agents(repo, setting) if name != agent.name], setting)
     return files.changes
 
 
 def agent_states(repo: Repository) -> list[AgentState]:
     """Return what is there of every agent. Raises UsageProblem for a file that can't be read."""
-    enabled, asking, files = enabled_agents(repo), enabled_agents(repo, _ASKING), _Files(repo.top)
+    enabled, asking, files = enabled_agents(repo), enabled_agents(repo, ASKING), _Files(repo.top)
     found = []
     for agent in AGENTS.values():
         shown: dict[str, str] = {}
