@@ -2,6 +2,7 @@
 # PYTHON: the interpreter to use; by default the newest CPython from 3.11 on that can be found.
 # SLOW=no: without the tests that take long (marked `slow`), and with fewer examples for those of properties.
 # LINT=no: tests only.
+# AGAIN=yes: what a second interpreter may answer otherwise: as with both of these, and without the tests marked `once`.
 ifndef PYTHON
 PYTHON := $(shell sh tools/find-python newest)
 endif
@@ -10,6 +11,8 @@ VERSION := $(shell $(PYTHON) -c 'import sys; print("%d.%d.%d" % sys.version_info
 VENV    := .venv-$(VERSION)
 BIN     := $(VENV)/bin
 READY   := $(BIN)/.ready
+
+SELECTED := $(if $(filter no,$(SLOW))$(AGAIN),-m "not slow$(if $(AGAIN), and not once)" --hypothesis-profile=few)
 
 .PHONY: help demo test check lint docs bench mutants environment clean
 .DEFAULT_GOAL := help
@@ -22,9 +25,9 @@ demo: $(READY) ## the whole story on somebody else's package, in under three min
 
 # Lint at the same time: most of it is mypy, which uses one core. Not MAKE: make -n would run a line that names it.
 test: $(READY) ## lint and all tests (SLOW=no: without the slow ones)
-	@$(if $(filter no,$(LINT)),,$(MAKE_COMMAND) --no-print-directory lint PYTHON=$(PYTHON) & lint=$$!;) \
-	$(BIN)/python -m pytest -n auto --dist worksteal $(if $(filter no,$(SLOW)),-m "not slow" --hypothesis-profile=few); tests=$$?; \
-	$(if $(filter no,$(LINT)),,wait $$lint || { echo "make: lint failed, see above" >&2; exit 1; };) exit $$tests
+	@$(if $(filter no,$(LINT))$(AGAIN),,$(MAKE_COMMAND) --no-print-directory lint PYTHON=$(PYTHON) & lint=$$!;) \
+	$(BIN)/python -m pytest -n auto --dist worksteal $(SELECTED); tests=$$?; \
+	$(if $(filter no,$(LINT))$(AGAIN),,wait $$lint || { echo "make: lint failed, see above" >&2; exit 1; };) exit $$tests
 
 check: lint ## the fast checks only
 

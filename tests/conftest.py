@@ -6,6 +6,7 @@ import compileall
 import gc
 import os
 from collections.abc import Generator, Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,19 @@ settings.register_profile("ci", deadline=None, max_examples=25)
 settings.register_profile("thorough", deadline=None, max_examples=400)
 settings.load_profile("ci")
 
+TESTS = HERE / "tests"
+ONCE = ("arch/test_contracts.py", "arch/test_import_run.py", "bench", "ci", "cli", "self")
+"""Files and folders of tests that show the same on every interpreter, so that a second one need not repeat them: other
+tools in processes of their own, our documentation and source as text, and commands, of which all code below the command
+line has tests of its own.
+"""
+ON_EACH = (
+    "cli/test_doctor.py", "cli/test_entry.py", "cli/test_graph.py", "cli/test_main.py", "cli/test_states.py",
+    "cli/test_verify_transfer.py", "self/test_imports.py", "self/test_mutants.py",
+)  # fmt: skip
+"""Those of them that run on each interpreter all the same: commands in every state of a repository, streams, signals,
+what is imported, and what depends on the interpreter's own parser and monitoring.
+"""
 MEMORY = Path("/dev/shm")
 FREE_BYTES = 6 << 30
 
@@ -53,10 +67,21 @@ def pytest_collection() -> Generator[None, object, object]:
         return (yield)
     finally:
         gc.enable()
+        gc.set_threshold(20_000)  # by default 700 or 2000: a collection looks at thousands of tests that stay anyway
 
 
+@cache
+def _is_once(path: Path) -> bool:
+    places = {path.relative_to(TESTS).as_posix(), *(str(one) for one in path.relative_to(TESTS).parents)}
+    return not places.isdisjoint(ONCE) and places.isdisjoint(ON_EACH)
+
+
+@pytest.hookimpl(tryfirst=True)  # before `-m` selects
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run the slow tests first: at the end of a run one process would wait for the other that has a slow one."""
+    """Mark what runs once, and run the slow tests first: at the end one process would wait for the other's slow one."""
+    for item in items:
+        if _is_once(item.path):
+            item.add_marker("once")
     items.sort(key=lambda item: item.get_closest_marker("slow") is None)
 
 

@@ -15,6 +15,12 @@ from kl_hooks.git.run import GitFailed, git
 _MARK: Final = "--kl-next"
 
 
+_trees: Final[dict[tuple[Path, str], str]] = {}
+"""(common directory, commit) → its tree, as git stated it: a command asks for HEAD up to five times. HEAD may move
+meanwhile, so its file is read each time; what a commit contains never changes.
+"""
+
+
 @dataclass(frozen=True, slots=True)
 class Repository:
     """A git repository with a working tree."""
@@ -106,13 +112,30 @@ def _bare(start: Path) -> EnvironmentProblem:
 
 def head(repo: Repository) -> tuple[str | None, str | None, str]:
     """(commit, branch, tree ID) of HEAD. No commit yet: (None, branch, empty); detached: (commit, None, tree)."""
+    commit, branch = _stored_head(repo)
+    if tree := _trees.get((repo.common_dir, commit)):
+        return commit, branch, tree
     out = git_in(repo, "rev-parse", "HEAD", "HEAD^{tree}", "--symbolic-full-name", "HEAD", ok=(0, 128))
     lines = out.decode("utf-8", "replace").splitlines()
     if len(lines) != 3:
         ref = git_in(repo, "symbolic-ref", "-q", "HEAD", ok=(0, 1, 128)).decode("utf-8", "replace").strip()
         lines = ["", "", ref]
     commit, tree, ref = lines
+    _trees[repo.common_dir, commit] = tree
     return commit or None, ref.removeprefix("refs/heads/") if ref.startswith("refs/heads/") else None, tree
+
+
+def _stored_head(repo: Repository) -> tuple[str, str | None]:
+    """Commit and branch as the files of git's usual ref storage state them; no commit where only git can tell."""
+    branch = None
+    try:
+        stored = (repo.git_dir / "HEAD").read_text("utf-8", "replace")
+        if stored.startswith("ref: refs/heads/"):
+            branch = stored.removeprefix("ref: refs/heads/").removesuffix("\n")
+            stored = (repo.common_dir / "refs" / "heads" / branch).read_text("utf-8", "replace")
+    except (OSError, ValueError):  # packed, or in a reftable, whose HEAD names a branch that can't be
+        return "", None
+    return stored.removesuffix("\n"), branch
 
 
 def is_shallow(repo: Repository) -> bool:

@@ -116,13 +116,28 @@ def test_version_of_this_git() -> None:
     assert git_version() >= (2, 31)
 
 
-def test_head(repo: Repository, tmp_path: Path) -> None:
-    sha = sh(repo.top, "rev-parse", "HEAD")
-    assert head(repo)[:2] == (sha, "main")
+def test_head(repo: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Asked for again it is read anew, wherever git stores it; git is asked only for a commit that is new to us."""
+    sha, tree = sh(repo.top, "rev-parse", "HEAD", "HEAD^{tree}").split()
+    assert head(repo) == head(repo) == (sha, "main", tree)
     sh(repo.top, "checkout", "-q", "-b", "feature/ü")
-    assert head(repo)[:2] == (sha, "feature/ü")
-    sh(repo.top, "checkout", "-q", "--detach")
-    assert head(repo)[:2] == (sha, None)
+    assert head(repo) == (sha, "feature/ü", tree)
+    sh(repo.top, "pack-refs", "--all")
+    assert head(repo) == (sha, "feature/ü", tree)
+    sh(repo.top, "symbolic-ref", "refs/heads/other", "refs/heads/main")
+    sh(repo.top, "symbolic-ref", "HEAD", "refs/heads/other")
+    assert head(repo)[::2] == (sha, tree)
+    sh(repo.top, "checkout", "-q", "--detach", "main")
+    assert head(repo) == (sha, None, tree)
+    sh(repo.top, "worktree", "add", "-q", "-b", "linked", str(tmp_path / "linked"))
+    assert head(opened(tmp_path / "linked")) == (sha, "linked", tree)
+    write(repo.top, {"new.py": "1\n"})
+    commit(repo.top, "second")
+    newer, its_tree = sh(repo.top, "rev-parse", "HEAD", "HEAD^{tree}").split()
+    assert newer != sha and head(repo) == (newer, None, its_tree) and its_tree != tree
+    monkeypatch.setenv("PATH", "")
+    assert head(repo) == (newer, None, its_tree)
+    monkeypatch.undo()
     assert head(make(tmp_path / "unborn"))[:2] == (None, "main")
 
 

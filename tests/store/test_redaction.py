@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from kl_hooks.model.text import safe_text
@@ -272,13 +272,13 @@ PARTS = [
 ]  # fmt: skip
 
 
-@given(st.lists(st.sampled_from(PARTS), max_size=8).map("".join) | st.text(max_size=40))
-def test_what_hides_no_name_is_not_searched_and_loses_nothing(text: str) -> None:
-    """Redaction looks at assignments only where a word of theirs is at all."""
-    from kl_hooks.store.redaction import _hide_assignments
-
-    low = text.lower()
-    assert any(word in low for word in module._SECRET_WORDS) or _hide_assignments(text) == text
+@given(st.lists(st.sampled_from(PARTS) | st.characters(), max_size=10).map("".join))
+@example("İtoken=hunter2")
+def test_an_assignment_begins_at_a_keyword_and_nowhere_else(text: str) -> None:
+    """What is tried at keywords only finds what a search of the whole text would find."""
+    places = module._keywords(text)
+    assert places == sorted(set(places))
+    assert {at for at in range(len(text)) if module._assignment().match(text, at)} <= set(places)
 
 
 @given(st.text("0123456789abcdef", min_size=16, max_size=80))

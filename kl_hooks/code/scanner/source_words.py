@@ -190,10 +190,12 @@ def _secret_lines(source: bytes) -> set[int]:
 
     text = source.decode("utf-8", "replace")
     clean = text.replace("\r", "\n")
-    if redact(clean) == clean:
+    hidden = redact(clean)
+    if hidden == clean:
         return set()
     lines = safe_text(text).split("\n")
-    redacted = redact("\n".join(lines)).split("\n")
+    whole = "\n".join(lines)
+    redacted = (hidden if whole == clean else redact(whole)).split("\n")
     if len(redacted) != len(lines):  # a key of several lines
         found = {number for number, line in enumerate(lines) if redact(line) != line}
     else:
