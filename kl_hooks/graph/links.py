@@ -163,19 +163,38 @@ def replace_columns(db: Rows, batch: Mapping[str, Columns], names: Interned | No
     for sources, relations, targets, _, methods, _ in filter(None, batch.values()):
         new.update(sources, relations, targets, methods)
     known = (names or Interned(db)).of(new)
-    owners = [(known[path],) for path in batch]
-    db.many("DELETE FROM link_ends WHERE owner = ?", owners)
-    db.many("DELETE FROM link_owners WHERE owner = ?", owners)
-    blocks, ends = [], []
+    owners = [known[path] for path in batch]
+    blocks, ends = [], set[tuple[int, int]]()
     for path, columns in batch.items():
         if columns:
             owner, numbered = known[path], _numbered(columns, known)
             blocks.append((owner, len(numbered[0]), pack(numbered)))
-            ends += [(name, owner) for name in {*numbered[0], *numbered[2]}]
+            ends |= _ends(numbered, owner)
+    before = _stored_ends(db, owners)
+    db.many("DELETE FROM link_ends WHERE name = ? AND owner = ?", sorted(before - ends))
+    db.many("DELETE FROM link_owners WHERE owner = ?", [(owner,) for owner in owners])
     db.many("INSERT INTO link_owners (owner, count, packed) VALUES (?, ?, ?)", blocks)
     # in the order of the key: a table WITHOUT ROWID is a B-tree of it, so neighbors go to one page
-    db.many("INSERT INTO link_ends (name, owner) VALUES (?, ?)", sorted(ends))
+    db.many("INSERT OR IGNORE INTO link_ends (name, owner) VALUES (?, ?)", sorted(ends))
     return sum(count for _, count, _ in blocks)
+
+
+def _ends(columns: Sequence[Sequence[int]], owner: int) -> set[tuple[int, int]]:
+    """(name, owner) of each name that these links lead from or to."""
+    return {(name, owner) for name in {*columns[0], *columns[2]}}
+
+
+def _stored_ends(db: Rows, owners: Sequence[int]) -> set[tuple[int, int]]:
+    """The same of all links that some owners have: from their blocks, which spares an index of owners."""
+    found = set[tuple[int, int]]()
+    for some in chunks(owners):
+        sql = f"SELECT owner, packed FROM link_owners WHERE owner IN ({placeholders(some)})"
+        for owner, packed in db.rows(sql, some):
+            try:
+                found |= _ends(columns_of(packed), owner)
+            except ValueError:  # damaged
+                found.update(db.rows("SELECT name, owner FROM link_ends WHERE owner = ?", (owner,)))
+    return found
 
 
 def _numbered(columns: Columns, known: Mapping[str, int]) -> list[Sequence[int]]:

@@ -26,11 +26,10 @@ CREATE TABLE link_ends (
     owner INTEGER NOT NULL,
     PRIMARY KEY (name, owner)
 ) WITHOUT ROWID;
-CREATE INDEX link_ends_owner ON link_ends (owner);
 """
 
 
 @hookimpl
 def kl_schema() -> Schema:
     """The tables of links."""
-    return Schema("graph", "graph", (TABLES,), before=2)
+    return Schema("graph", "graph", (TABLES,), before=3)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import accumulate
 from keyword import iskeyword
@@ -55,13 +55,12 @@ def source_words(frames: Sequence[Frame], lines: Sequence[bytes], places: Mappin
         owners.setdefault(place, _names(frame))
         words.setdefault(place, [])
         events += _events(frame, place, starts)
-    secret = _secret_lines(source)
     pieces = _TOKEN.split(source)
     tokens, offsets = pieces[1::2], [*accumulate(map(len, pieces))][::2]
+    hidden = _in_lines(_secret_lines(source), starts, tokens, offsets)
     last = dict.fromkeys(words, "")
     for place, mark, start, end in _regions(sorted(events), offsets[: len(tokens)]):
         if len(words[place]) < _MOST:
-            hidden = _in_lines(tokens, offsets, start, end, starts, secret) if secret else ()
             last[place] = _add_words(words[place], last[place], mark, tokens, range(start, end), hidden)
     return [[place, *owners[place], " ".join(_at_most(words[place]))] for place in sorted(words)]
 
@@ -171,15 +170,17 @@ def _known_word(token: bytes) -> str:
 
 
 def _in_lines(
-    tokens: Sequence[bytes], offsets: Sequence[int], start: int, end: int, starts: Sequence[int], lines: set[int]
+    lines: Collection[int], starts: Sequence[int], tokens: Sequence[bytes], offsets: Sequence[int]
 ) -> set[int]:
-    """Those of some tokens that are on any of these lines."""
-    found = set()
-    for place in range(start, end):
-        first = bisect_right(starts, offsets[place]) - 1
-        last = bisect_right(starts, offsets[place] + len(tokens[place]) - 1)
-        if not lines.isdisjoint(range(first, last)):
-            found.add(place)
+    """Those of the tokens that are, wholly or in part, on any of these lines."""
+    found = set[int]()
+    for line in lines:
+        start = starts[line]
+        end = starts[line + 1] if line + 1 < len(starts) else offsets[-1]
+        first = bisect_left(offsets, start)
+        # a literal of several lines may begin above
+        first -= first > 0 and offsets[first - 1] + len(tokens[first - 1]) > start
+        found.update(range(first, bisect_left(offsets, end)))
     return found
 
 
