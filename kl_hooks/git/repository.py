@@ -126,7 +126,7 @@ def head(repo: Repository) -> tuple[str | None, str | None, str]:
 
 
 def _stored_head(repo: Repository) -> tuple[str, str | None]:
-    """Commit and branch as the files of git's usual ref storage state them; no commit where only git can tell."""
+    """Commit and branch as the files of git's usual ref storage state them; no commit where only git knows it."""
     branch = None
     try:
         stored = (repo.git_dir / "HEAD").read_text("utf-8", "replace")
