@@ -99,6 +99,22 @@ class Staleness(NamedTuple):
     """(workspace, records) → id of a record that is stale → why, in one line. Nothing is stored."""
 
 
+class Embedder(NamedTuple):
+    """A model that turns texts into vectors, so that texts of one meaning are near each other."""
+
+    name: str
+    version: str
+    """Of the model. Vectors are stored with both: another name or version, and every text is embedded again."""
+    dimension: int
+    """Numbers of a vector; 0: as many as the first answer has."""
+    batch: int
+    """Most texts of one call."""
+    embed: Callable[[Sequence[str]], Any]
+    """Texts → for each a row of numbers, of any length: an array, or lists. Called lazily; loads what it needs."""
+    local: bool = True
+    """False: texts leave this machine, and are redacted once more before they do."""
+
+
 class Policy(NamedTuple):
     """A rule of upkeep: what it would change, and how."""
 
@@ -165,3 +181,8 @@ def kl_policies() -> Sequence[Policy]:  # type: ignore[empty-body]
 @hookspec
 def kl_redact() -> Iterable[tuple[str, Callable[[str], str]]]:  # type: ignore[empty-body]
     """Called once per process, before anything is written. Gives (name, text → text); all are applied, ours first."""
+
+
+@hookspec(firstresult=True)
+def kl_embedder(workspace: Any) -> Embedder | None:
+    """Called when vectors are needed and the user's settings do not turn them off. The first embedder given is used."""

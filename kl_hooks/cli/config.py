@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from kl_hooks.workspace import Workspace
 
 _SETTINGS: Final = (
-    "budget", "context_cache", "docs", "drift_alert", "maintain", "memory_auto_extract", "memory_top_k", "plugins",
-    "redis", "reviewers",
+    "budget", "context_cache", "docs", "drift_alert", "embedder", "maintain", "memory_auto_extract", "memory_top_k",
+    "plugins", "redis", "reviewers",
     "significance", "verified_requires", "verify_exclude",
 )  # fmt: skip
 _DEFAULT: Final = "default"
@@ -99,7 +99,7 @@ class _Sources:
         if name == "verify_exclude":
             return checkout or _DEFAULT
         # what a repository asks for here is refused (config/settings.py), so it is never the source
-        if name in ("plugins", "maintain", "redis", "drift_alert"):
+        if name in ("plugins", "maintain", "redis", "drift_alert", "embedder"):
             return user or _DEFAULT
         if name == "reviewers":  # the repository may name fewer of the user's
             return f"{user}, {checkout}" if user and checkout else user or _DEFAULT

@@ -43,6 +43,7 @@ COMMANDS = {
     "pool": "Memory that several agents share: create, read, write, grant.",
     "mcp": "The agents' tools over MCP, for clients that start a server.",
     "tool": "The agents' tools: JSON in, JSON out.",
+    "serve": "The agents' tools over HTTP, for programs on this machine.",
     "config": "The effective settings, and where each comes from.",
     "maintain": "Run periodic maintenance.",
     "hooks": "Native git hooks: install, uninstall, status.",

@@ -30,7 +30,7 @@ POLICY_FILE: Final = ".kl/policy.yaml"
 _SETTINGS_KEYS: Final = (
     "version", "plugins", "verified_requires", "budget", "reviewers", "memory_top_k", "memory_auto_extract",
     "significance", "docs", "maintain", "verify", "documents", "redis", "drift_alert",
-    "context_cache",
+    "context_cache", "embedder",
 )  # fmt: skip
 _STRENGTHS: Final = ("independent", "classes")
 """What makes a claim verified, strict first: two independent observations, or two classes of evidence."""
@@ -38,10 +38,12 @@ _MAINTAIN: Final = ("off", "daily")
 """Whether `kl maintain --due` is started behind other commands."""
 _DRIFT_ALERT: Final = ("off", "on")
 """Whether hooks of agents warn where a long session repeats errors or prompts."""
-_USERS_ONLY: Final = {"maintain": _MAINTAIN[0], "redis": "", "drift_alert": _DRIFT_ALERT[0]}
+_USERS_ONLY: Final = {
+    "maintain": _MAINTAIN[0], "redis": "", "drift_alert": _DRIFT_ALERT[0], "embedder": "wordllama",
+}  # fmt: skip
 """Setting that only a user's own configuration can set → its default."""
 _LONGEST_URL: Final = 500
-_SETTINGS_FORMAT: Final = "settings-9"
+_SETTINGS_FORMAT: Final = "settings-10"
 _LISTS: Final = ("plugins", "reviewers")
 _WORDS: Final = {
     "version": ("1",), "verified_requires": _STRENGTHS, "maintain": _MAINTAIN, "drift_alert": _DRIFT_ALERT,
@@ -52,6 +54,13 @@ _NUMBERS: Final = {
 }  # fmt: skip
 """Setting → least, most, default."""
 _LONGEST_GLOB: Final = 200
+_EMBEDDERS: Final[Mapping[str, tuple[int, int]]] = {
+    "wordllama": (0, 0),
+    "off": (0, 0),
+    "path": (1, 1),
+    "server": (1, 2),
+}
+"""First word of `embedder` → least and most words after it."""
 VERIFY_MODES: Final = ("block", "advise")
 """What `kl verify` does where something is not proven: exit 1, or only print it."""
 _REQUIRED: Final = ("proven", "inferred", "verified")
@@ -130,6 +139,8 @@ class Settings(NamedTuple):
     """URL of the server that has working memory; empty: it is on this machine. Only a user's own."""
     drift_alert: str = _DRIFT_ALERT[0]
     """One of `_DRIFT_ALERT`; only a user's own."""
+    embedder: str = "wordllama"
+    """What turns texts into vectors, as `kl_hooks.index.embedders` reads it; only a user's configuration can set it."""
     verify_exclude: tuple[str, ...] = ()
     """Globs of files that are no tests although pytest's configuration names them (`verify: exclude:`)."""
     verify: VerifyPolicy = VerifyPolicy()
@@ -262,7 +273,7 @@ def _fits(key: str, value: Any) -> bool:
     if key == "documents":
         kinds = (list, list, str, int, int)
         return isinstance(value, list) and [type(one) for one in value] == list(kinds)
-    if key in ("docs", "redis"):
+    if key in ("docs", "redis", "embedder"):
         return isinstance(value, str)
     if key == "memory_auto_extract":
         return isinstance(value, bool)
@@ -298,6 +309,8 @@ def _read_value(reader: NodeReader, key: str, node: Node) -> Any:
         return _documents(reader, node)
     if key == "redis":
         return reader.text(node, what).strip()[:_LONGEST_URL]
+    if key == "embedder":
+        return _embedder(reader, node)
     return _verify(reader, node) if key == "verify" else _folder(reader, node)
 
 
@@ -317,6 +330,20 @@ def _documents(reader: NodeReader, node: Node) -> list[Any]:
             bounds = CHUNK_SIZES if name == "chunk_size" else (0, CHUNK_SIZES[1] // 2, 0)
             values[place] = reader.number(one, f'"{name}"', *bounds)
     return values
+
+
+def _embedder(reader: NodeReader, node: Node) -> str:
+    """The words of `embedder`, one space between them. A folder may have spaces in its name."""
+    text = reader.text(node, '"embedder"').strip()
+    if not text:  # reported
+        return ""
+    name, *more = text.split(maxsplit=1) if text.startswith("path ") else text.split()
+    least, most = _EMBEDDERS.get(name, (1, 0))
+    if not least <= len(more) <= most:
+        hint = "One of: wordllama, off, path FOLDER, server MODEL [URL]."
+        reader.report(node, '"embedder" must name a model that this machine has, or a server.', hint)
+        return ""
+    return " ".join([name, *more])
 
 
 def _verify(reader: NodeReader, node: Node) -> dict[str, Any]:

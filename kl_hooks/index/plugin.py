@@ -1,10 +1,14 @@
-"""The hook of `index`: its tables, in the database `graph`. They are derived and may be thrown away."""
+"""The hooks of `index`: its tables, in the database `graph` (derived, may be thrown away), and its embedders."""
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from kl_hooks.hookspecs import Schema, hookimpl
+
+if TYPE_CHECKING:
+    from kl_hooks.hookspecs import Embedder
+    from kl_hooks.workspace import Workspace
 
 TABLES: Final = """
 CREATE TABLE documents (
@@ -79,8 +83,30 @@ CREATE TABLE history_terms (
 """
 
 
+_VECTORS: Final = """
+CREATE TABLE vector_blocks (
+    -- The vectors of some texts, of one model: see index/vectors.py
+    model TEXT NOT NULL,         -- name and version of the embedder
+    block INTEGER NOT NULL,
+    size INTEGER NOT NULL,       -- how many vectors
+    dimension INTEGER NOT NULL,
+    hashes TEXT NOT NULL,        -- of their texts, each on a line
+    vectors BLOB NOT NULL,       -- a scale of each (float32), then their numbers, a byte each
+    PRIMARY KEY (model, block)
+);
+"""
+
+
 @hookimpl
-def kl_schema() -> Schema:
-    """What can be found by words, the terms of it and of source, and past commits."""
+def kl_schema() -> list[Schema]:
+    """What can be found by words, the terms of it and of source, and past commits; and vectors."""
     # until step 5 the words were in an FTS5 table, which a SQLite without FTS5 can't even drop
-    return Schema("index", "graph", (TABLES,), before=5)
+    return [Schema("index", "graph", (TABLES,), before=5), Schema("vectors", "graph", (_VECTORS,))]
+
+
+@hookimpl
+def kl_embedder(workspace: Workspace) -> Embedder | None:
+    """Return the embedder that the user's configuration names."""
+    from kl_hooks.index.embedders import make_embedder
+
+    return make_embedder(workspace.settings.embedder, workspace.environ)

@@ -192,7 +192,7 @@ def test_a_folder_that_was_removed(tmp_path: Path) -> None:
 
 TEXT_ONLY = {
     "kl run", "kl commits record", "kl context why", "kl tool", "kl evidence export", "kl evidence import",
-    "kl memory export", "kl help", "kl mcp", "kl commits trailer",
+    "kl memory export", "kl help", "kl mcp", "kl serve", "kl commits trailer",
 }  # fmt: skip
 """Commands without `--format json`: they pass through, print one line for people, or have a form of their own."""
 

@@ -28,7 +28,7 @@ from tests.git.repos import commit, sh, write
 @pytest.fixture
 def db(tmp_path: Path) -> Iterator[SqliteDatabase]:
     database = open_sqlite(tmp_path / "graph.db", write=True)
-    migrate(database, [kl_schema()], tmp_path / "graph.db", None)
+    migrate(database, kl_schema(), tmp_path / "graph.db", None)
     yield database
     database.close()
 

@@ -41,7 +41,7 @@ WORDS = ["cart", "price", "total_price", "session", "cookie", "render", "CartVie
 @pytest.fixture
 def db(tmp_path: Path) -> Iterator[SqliteDatabase]:
     database = open_sqlite(tmp_path / "graph.db", write=True)
-    migrate(database, [kl_schema()], tmp_path / "graph.db", None)
+    migrate(database, kl_schema(), tmp_path / "graph.db", None)
     yield database
     database.close()
 

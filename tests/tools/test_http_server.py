@@ -1,0 +1,171 @@
+"""`kl serve` with a real client: what it answers, and whom it refuses."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import re
+import signal
+import socket
+import subprocess
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+import pytest
+
+from kl_hooks.errors import EnvironmentProblem
+from kl_hooks.tools import http_server
+from kl_hooks.tools.http_server import ROUTES, KnowledgeServer
+from kl_hooks.tools.tool import LARGEST_INPUT
+from tests.support import KL, Checkout
+
+TOKEN = "t0ken-of-a-test"
+Answer = tuple[int, dict[str, Any], Mapping[str, str]]
+
+
+class Served(NamedTuple):
+    """A server of a repository, and how to ask it."""
+
+    repo: Checkout
+    port: int
+
+    def ask(self, method: str, path: str, body: Any = None, **headers: str | None) -> Answer:
+        """Ask as a program that knows the token would; a header of None is not sent."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
+        data = json.dumps(body).encode() if body is not None and not isinstance(body, bytes) else body
+        sent: dict[str, str | None] = {"Authorization": f"Bearer {TOKEN}", "Content-Type": "application/json"}
+        sent |= {name.replace("_", "-"): value for name, value in headers.items()}
+        given = {name: value for name, value in sent.items() if value is not None}
+        connection.request(method, path, data, given)
+        answer = connection.getresponse()
+        content = answer.read()
+        connection.close()
+        assert answer.getheader("Content-Type") == "application/json"
+        assert "Access-Control-Allow-Origin" not in dict(answer.getheaders())
+        return answer.status, json.loads(content), dict(answer.getheaders())
+
+    def raw(self, request: bytes) -> bytes:
+        """What comes back for these bytes."""
+        with socket.create_connection(("127.0.0.1", self.port), timeout=20) as made:
+            made.sendall(request)
+            return b"".join(iter(lambda: made.recv(65536), b""))
+
+
+@pytest.fixture
+def serve(repo: Checkout, request: pytest.FixtureRequest) -> Iterator[Served]:
+    repo.write("src/shop.py", "def total_price(lines):\n    return sum(lines)\n")
+    repo.commit()
+    allow = getattr(request, "param", False)
+    with KnowledgeServer(repo.workspace, TOKEN, port=0, allow_write=allow) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        yield Served(repo, server.server_port)
+        server.shutdown()
+        thread.join()
+
+
+@pytest.mark.requirement("D28", "E1", "E9")
+def test_a_package_is_built_and_read_again(serve: Served) -> None:
+    status, made, _ = serve.ask("POST", "/knowledge/context/build", {"task": "why is total_price slow", "budget": 3000})
+    assert (status, made["ok"]) == (200, True)
+    assert "total_price" in made["result"]["text"]
+    number = made["result"]["package_id"]
+    status, again, headers = serve.ask("GET", f"/knowledge/context/{number}")
+    assert (status, again["result"]["text"]) == (200, made["result"]["text"])
+    assert again["result"]["package"]["package_id"] == number
+    assert headers["Cache-Control"] == "no-store"
+    status, missing, _ = serve.ask("GET", "/knowledge/context/ffffffffffff")
+    assert (status, missing["ok"]) == (400, False)
+    assert "no package of this id" in missing["error"]["reason"]
+
+
+@pytest.mark.requirement("D28")
+def test_tools_answer_and_only_read_unless_allowed(serve: Served) -> None:
+    status, found, _ = serve.ask("POST", "/tools/graph_search", {"query": "total_price"})
+    assert (status, found["ok"], found["tool"]) == (200, True, "graph_search")
+    status, refused, _ = serve.ask("POST", "/tools/memory_create", {"content": "Totals are in cents."})
+    assert (status, "writing was not allowed" in refused["error"]["reason"]) == (400, True)
+    for path, body, word in (
+        ("/tools/nothing", {}, "no tool of this name"), ("/tools/graph_search", {"quer": "x"}, "is no argument"),
+        ("/tools/graph_search", b"[1]", "must be an object"), ("/tools/graph_search", b"{", "is no JSON"),
+    ):  # fmt: skip
+        status, refused, _ = serve.ask("POST", path, body)
+        assert (status, word in refused["error"]["reason"]) == (400, True), (path, refused)
+
+
+@pytest.mark.parametrize("serve", [True], indirect=True)
+def test_a_server_that_may_write_writes(serve: Served) -> None:
+    status, made, _ = serve.ask("POST", "/tools/memory_create", {"content": "Totals are in cents."})
+    assert (status, made["result"]["status"]) == (200, "candidate")
+
+
+@pytest.mark.requirement("D28")
+def test_strangers_are_refused(serve: Served) -> None:
+    port = serve.port
+    path, body = "/tools/graph_search", {"query": "total_price"}
+    for headers, expected in (
+        ({"Authorization": None}, 401), ({"Authorization": "Bearer wrong"}, 401), ({"Authorization": TOKEN}, 401),
+        ({"Authorization": f"Bearer {TOKEN}é"}, 401),
+        # a page on a name that its owner points to 127.0.0.1
+        ({"Host": f"attacker.example:{port}"}, 403), ({"Host": "127.0.0.1"}, 403),
+        ({"Host": f"127.0.0.1:{port + 1}"}, 403),
+        ({"Origin": "https://attacker.example"}, 403), ({"Origin": "null"}, 403),
+        ({"Origin": f"https://127.0.0.1:{port}"}, 403), ({"Sec_Fetch_Site": "cross-site"}, 403),
+        ({"Sec_Fetch_Site": "same-site"}, 403), ({"Content_Type": "text/plain"}, 415),
+        ({"Content_Type": "application/x-www-form-urlencoded"}, 415),
+        ({"Origin": f"http://127.0.0.1:{port}", "Sec_Fetch_Site": "same-origin"}, 200),
+        ({"Host": f"LOCALHOST:{port}"}, 200),
+    ):  # fmt: skip
+        status, answer, _ = serve.ask("POST", path, body, **headers)
+        assert status == expected, (headers, answer)
+        assert answer["ok"] is (expected == 200)
+        assert TOKEN not in json.dumps(answer)
+    assert serve.ask("GET", path)[0] == 405
+    assert serve.ask("GET", "/")[0] == 404
+    # a browser asks before it sends what is no form: nobody answers yes
+    for method in ("OPTIONS", "PUT", "DELETE"):
+        assert serve.ask(method, path)[0] == 501
+
+
+def test_oversized_and_broken_requests_are_refused(serve: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    head = f"POST /tools/graph_search HTTP/1.1\r\nHost: 127.0.0.1:{serve.port}\r\nAuthorization: Bearer {TOKEN}\r\n"
+    for more, expected in (
+        (f"Content-Length: {LARGEST_INPUT + 1}\r\n\r\n", 413), (f"Content-Length: {'9' * 5000}\r\n\r\n", 413),
+        ("Content-Length: -1\r\n\r\n", 400), ("Content-Length: 1e3\r\n\r\n", 400),
+        ("Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 411), ("Host: other.example\r\n\r\n", 403),
+        (f"X: {'x' * 70_000}\r\n\r\n", 431),
+    ):  # fmt: skip
+        answer = serve.raw((head + more).encode())
+        assert answer.startswith(f"HTTP/1.1 {expected} ".encode()), (more[:40], answer[:200])
+        assert json.loads(answer.split(b"\r\n\r\n", 1)[1])["ok"] is False
+    assert serve.raw(b"\x16\x03\x01\r\n\r\n")  # TLS, or anything else: answered, and the server goes on
+    monkeypatch.setattr(http_server._Handler, "timeout", 0.2)
+    slow = serve.raw((head + "Content-Type: application/json\r\nContent-Length: 9\r\n\r\n{}").encode())
+    assert slow.startswith(b"HTTP/1.1 408 ")
+    assert serve.ask("POST", "/tools/graph_search", {"query": "x"})[0] == 200
+
+
+def test_every_route_is_a_tool_or_a_package(repo: Checkout) -> None:
+    from kl_hooks.tools.call import catalogue
+
+    assert {route.tool for route in ROUTES} - {"", "package"} <= catalogue(repo.workspace()).keys()
+
+
+@pytest.mark.requirement("D28")
+def test_the_command_prints_address_and_token_and_ends_when_interrupted(repo: Checkout) -> None:
+    with subprocess.Popen([*KL, "serve"], cwd=repo.root, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        first, second = process.stdout.readline(), process.stdout.readline()
+        port, token = re.fullmatch(r"http://127\.0\.0\.1:(\d+)  reads only\n", first), second.removeprefix("token ")
+        assert port is not None
+        connection = http.client.HTTPConnection("127.0.0.1", int(port[1]), timeout=20)
+        connection.request("GET", "/knowledge/context/x", headers={"Authorization": f"Bearer {token.strip()}"})
+        assert connection.getresponse().status == 400
+        connection.close()
+        with pytest.raises(EnvironmentProblem, match=f"port {port[1]} can't be used"):
+            KnowledgeServer(repo.workspace, token, port=int(port[1]), allow_write=False)
+        time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(20) == 0
