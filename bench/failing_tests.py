@@ -1,12 +1,14 @@
 """How well a pasted test failure leads to the file to fix: cases made from the fixes in a repository's history.
 
     python -m bench.failing_tests CASES.json --make --python VENV/bin/python --repo CLONE … [--each 12] [--last 1500]
-    python -m bench.failing_tests CASES.json --repo CLONE …
+    python -m bench.failing_tests CASES.json --repo CLONE … [--record --python VENV/bin/python] [--keep FOLDER]
 
 `--make` RUNS THE TESTS OF THESE REPOSITORIES, with the interpreter named, in scratch clones: code of strangers, so this
 is no command of kl. A case is a commit that changes tests and source: its tests are run on its parent, those
 that fail there and pass at the commit are run once more, and what pytest prints is the task. The answer is the source
 that the commit changed. The second form grades packages for these tasks at the parent, with the failing test in place.
+With `--record` (which runs tests, too) the suite of the parent and then the failing tests are recorded before that, as
+whoever uses the plugin has them.
 """
 
 from __future__ import annotations
@@ -38,6 +40,7 @@ MOST_FILES = 4
 MOST_FAILING = 3
 SECONDS = 150
 _FAILED = re.compile(r"(?m)^FAILED (.+?\.py::.+?)(?: - .*)?$")
+_RECORDED = ("-p", "pytest_kl.plugin", "--kl", "-q", "--tb=no", "-o", "addopts=", "--continue-on-collection-errors")
 _PYTEST = ("-m", "pytest", "-p", "no:cacheprovider", "-p", "no:randomly", "--color=no")
 
 
@@ -163,10 +166,26 @@ def make(repos: Sequence[Path], python: Path, each: int, last: int, seed: int) -
     return found
 
 
+def prepared(repo: Path, folder: Path, case: Case, recording: Path | None) -> Path:
+    """A clone with the failing tests of a case in place; one that was made before is taken as it is."""
+    (folder / case.commit).mkdir(exist_ok=True)
+    clone = folder / case.commit / repo.name
+    if not (clone / ".kl").exists():
+        scratch(repo, folder / case.commit)
+        git(clone, "checkout", "--quiet", "--force", "--detach", case.parent)
+        (clone / ".kl").mkdir(exist_ok=True)
+        if recording:
+            pytest(recording, clone, *_RECORDED)
+        place(clone, case)
+        if recording:
+            # whole functions: not every ID of a case can be given back to pytest
+            failed = dict.fromkeys(one.partition("[")[0] for one in _FAILED.findall(case.text))
+            pytest(recording, clone, *_RECORDED, *failed)
+    return clone
+
+
 def shown_code(clone: Path, case: Case) -> tuple[list[str], list[str]]:
     """The files, in their order, and the symbols in the package for a case."""
-    place(clone, case)
-    (clone / ".kl").mkdir(exist_ok=True)
     package = build(open_workspace(clone), Request(case.text, "16000"))
     files = [item.candidate.path for item in package.items if item.candidate.kind == "file"]
     return files, [item.candidate.id for item in package.items if item.candidate.kind == "symbol"]
@@ -177,13 +196,13 @@ def name_of(symbol: str) -> str:
     return symbol.partition(":")[2]
 
 
-def grade(cases: Sequence[Case], repos: Sequence[Path], lost: bool) -> None:
+def grade(cases: Sequence[Case], repos: Sequence[Path], lost: bool, recording: Path | None, keep: Path | None) -> None:
     """Print how many cases have the file to fix first, and the mean recall of files and symbols."""
     rows: list[tuple[float, ...]] = []
     for path in repos:
         with tempfile.TemporaryDirectory() as folder:
-            clone = scratch(path, Path(folder))
             for case in (one for one in cases if one.repository == path.name):
+                clone = prepared(path, keep or Path(folder), case, recording)
                 files, symbols = shown_code(clone, case)
                 gold = set(case.files)
                 recall = [len(gold.intersection(files[:most])) / len(gold) for most in (1, 5, 10)]
@@ -214,13 +233,15 @@ def main() -> int:
     parser.add_argument("--last", type=int, default=1500)
     parser.add_argument("--seed", type=int, default=5)
     parser.add_argument("--lost", action="store_true", help="Print the cases in which no file to fix is first.")
+    parser.add_argument("--record", action="store_true", help="Record the suite and the failing tests first.")
+    parser.add_argument("--keep", type=Path, help="A folder for clones that another call takes as they are.")
     given = parser.parse_args()
     if given.make:
         made = make(given.repo, given.python.absolute(), given.each, given.last, given.seed)
         given.cases.write_text(json.dumps([asdict(one) for one in made], indent=1), encoding="utf-8")
         return 0
     cases = [Case(**one) for one in json.loads(given.cases.read_text(encoding="utf-8"))]
-    grade(cases, given.repo, given.lost)
+    grade(cases, given.repo, given.lost, given.python.absolute() if given.record else None, given.keep)
     return 0
 
 

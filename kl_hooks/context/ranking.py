@@ -15,7 +15,7 @@ from itertools import accumulate
 from math import log, sqrt
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, TypeVar
 
-from kl_hooks.code.query.lookup import SYMBOLS
+from kl_hooks.code.query.lookup import SYMBOLS, symbols_by_id
 from kl_hooks.context.signals import MOST_TEXT, without_report
 from kl_hooks.errors import EnvironmentProblem
 from kl_hooks.graph import links
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from kl_hooks.index.history import History
     from kl_hooks.index.postings import Columns, Postings, Query
     from kl_hooks.model.package import Task
+    from kl_hooks.proof.symbol_tests import Suspect
     from kl_hooks.store.database import Database
     from kl_hooks.workspace import Workspace
 
@@ -50,17 +51,21 @@ FILE_WEIGHTS: Final[Mapping[str, float]] = {
     "imports": 0.4,
 }  # fmt: skip
 """Signal → its weight in a file's score; each signal is divided by its maximum over the files."""
-_FRAME: Final = 0.4
+_FRAME: Final = 0.6
 _FRAME_DECAY: Final = 0.6
-_WITH_TESTS: Final = 0.6
-"""Of a pasted failure: what its innermost frame in source adds to a file, each next frame, and past commits that
-changed the file together with the failing tests; shares of the best file's score. Chosen on 60 fixes of four
-repositories by `bench.failing_tests`; the figures are in ADR-0028."""
+_WITH_TESTS: Final = 0.5
+_EXECUTED: Final = 0.5
+_CHANGED_SINCE: Final = 1.0
+"""Of a pasted failure: what its innermost frame in source adds to a file, each next frame, past commits that changed
+the file together with the failing tests, what these executed and passing tests did not, and a change of what they
+execute since they passed; shares of the best file's score. All but the last, which new tests do not have, were chosen
+on 60 fixes of four repositories by `bench.failing_tests`; the figures are in ADR-0031."""
 _SYMBOL_WORDS: Final = 3.6
 _SYMBOL_NAMES: Final = 1.0
 _SYMBOL_PAIRS: Final = 1.05
 _SYMBOL_CALLER: Final = 0.9
 _SYMBOL_FILE: Final = 1.6
+_SYMBOL_CHANGED: Final = 3.6
 _TOP_LEVEL: Final = 0.5
 _CLASS: Final = -0.15
 _SATURATION: Final = 0.9
@@ -104,6 +109,8 @@ _WORDS: Final[Mapping[str, str]] = {
     "callers": "calls what the task means", "file": "is in a file that fits",
     "traceback": "a frame of the traceback in the task",
     "failing tests": "past commits changed it with the failing test",
+    "executed": "executed by the failing test and by few that pass",
+    "changed": "changed since the failing test passed",
 }  # fmt: skip
 """Signal → the reason that a person reads."""
 _ABOUT_TESTS: Final = re.compile(r"(?i)\b(?:tests?|testing|pytest|unittest|fixtures?|conftest|examples?)\b")
@@ -197,6 +204,9 @@ class Failure(NamedTuple):
     """Files of the failing tests."""
     frames: tuple[str, ...] = ()
     """Files of the traceback, the innermost frame's first, each once."""
+    suspects: tuple[Suspect, ...] = ()
+    changed: tuple[tuple[str, str], ...] = ()
+    """(ID, path) of the symbols that changed since the tests passed."""
 
 
 _NO_FAILURE: Final = Failure()
@@ -224,12 +234,30 @@ def rank_code(ws: Workspace, task: str, signals: Signals = _NO_SIGNALS) -> CodeR
         failure = Failure(
             frozenset(name.partition("::")[0] for name in signals.tests),
             tuple(dict.fromkeys(path for path in frames if path and corpus_of(path) == SOURCE)),
+            *_recorded(ws, db, signals.tests),
         )
         query = read_query(task)
         if failure.tests:
             query = _without_words_of_tests(query, others.postings)
         source = rank(StoredCode(db, SOURCE, segments), query, failure=failure)
         return merge(source, rank(others, query, is_source=False), task)
+
+
+def _recorded(
+    ws: Workspace, db: Database, tests: Sequence[str]
+) -> tuple[tuple[Suspect, ...], tuple[tuple[str, str], ...]]:  # fmt: skip
+    """What recorded runs show of failing tests; nothing where they can't be read: the words are still there."""
+    if not tests:
+        return (), ()
+    from kl_hooks.proof.failures import changed_since_pass
+    from kl_hooks.proof.symbol_tests import suspects
+
+    try:
+        found = tuple(suspects(ws, tests))
+        changed = symbols_by_id(db, changed_since_pass(ws, tests))
+    except EnvironmentProblem:
+        return (), ()
+    return found, tuple((one.id, one.path) for one in changed.values())
 
 
 def file_here(db: Database, path: str) -> str:
@@ -514,7 +542,19 @@ class _Scores:
                         together[path] = together.get(path, 0.0) + worth
         known = self._reader.postings.existing(together)
         shares = _of_maximum({path: worth for path, worth in together.items() if path in known})
-        return {"traceback": frames, "failing tests": {path: _WITH_TESTS * share for path, share in shares.items()}}
+        executed: dict[str, list[float]] = {}
+        for one in self._failure.suspects:
+            executed.setdefault(one.path, []).append(one.score)
+        known = self._reader.postings.existing(executed)
+        most = _of_maximum({path: max(scores) for path, scores in executed.items() if path in known})
+        return {
+            "traceback": frames,
+            "failing tests": {path: _WITH_TESTS * share for path, share in shares.items()},
+            "executed": {path: _EXECUTED * share for path, share in most.items()},
+            "changed": dict.fromkeys(
+                self._reader.postings.existing(path for _, path in self._failure.changed), _CHANGED_SINCE
+            ),
+        }
 
     def _by_file(self, scores: Mapping[int, float]) -> dict[str, list[float]]:
         found: dict[str, list[float]] = {}
@@ -661,6 +701,8 @@ class _Scores:
                     parts["top level"] = _TOP_LEVEL
                 if kind in ("type", "interface"):
                     parts["class"] = _CLASS
+                if (symbol.id, one.path) in self._failure.changed:
+                    parts["changed"] = _SYMBOL_CHANGED
                 score = _millionths(sum(parts.values()))
                 found.append(
                     RankedSymbol(

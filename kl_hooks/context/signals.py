@@ -72,6 +72,15 @@ _OF_PYTEST: Final = re.compile(
 )
 """Lines that are in every report."""
 
+_WARNINGS: Final = re.compile(r"^=+ warnings summary.*? =+\n(?:(?!=+ .* =+$).*\n?)*", re.M)
+"""pytest's list of warnings: most are of other code than what failed, each with a path and a line."""
+_TITLE_LINE: Final = re.compile(r"^_{3,} .* _{3,}$", re.M)
+_CHAINED: Final = re.compile(
+    r"^(?:The above exception was the direct cause of the following exception"
+    r"|During handling of the above exception, another exception occurred):$", re.M,
+)  # fmt: skip
+"""What Python and pytest print between exceptions: the first one raised comes first."""
+
 Token = tuple[str, str]
 """(`word`, `name` or `path`, the text): what one piece of the task is."""
 
@@ -82,14 +91,15 @@ def read_signals(text: str, known: Collection[str] = ()) -> Signals:
     A capitalised word such as `Fix` is a name only if it looks like code (an inner capital, a digit, `_`, a dot, in
     backticks) or is in `known`: the start of a sentence is no symbol.
     """
-    tokens = list(_tokens(without_report(text[:MOST_TEXT]), known))
+    text = _WARNINGS.sub("", text[:MOST_TEXT])
+    tokens = list(_tokens(without_report(text), known))
     words = [value.lower() for sort, value in tokens if sort == "word"]
     return Signals(
         keywords=_first(MOST_KEYWORDS, (w for w in words if len(w) > 2 and w not in _STOP_WORDS)),
         symbols=_first(MOST_OTHERS, (value for sort, value in tokens if sort == "name")),
         failures=_first(MOST_OTHERS, _failures(tokens)),
         paths=_first(MOST_OTHERS, (value for sort, value in tokens if sort == "path")),
-        frames=_frames(text[:MOST_TEXT]),
+        frames=_frames(text),
         tests=_first(MOST_OTHERS, (match[1] for match in _TEST.finditer(text[:MOST_TEXT]))),
     )
 
@@ -100,6 +110,7 @@ def without_report(text: str) -> str:
     First what is before the report, then the names of failing tests and of their files, which usually are those of
     what they test; then what was compared or raised, then the lines of source around it.
     """
+    text = _WARNINGS.sub("", text)
     start = _REPORT.search(text)
     if start is None:
         return text
@@ -127,7 +138,11 @@ def named_task(text: str) -> str:
 
 
 def _frames(text: str) -> tuple[tuple[str, int], ...]:
-    found = [((one[1] or one[3]).replace("\\", "/"), int(one[2] or one[4])) for one in _FRAME.finditer(text)]
+    """The frames of all failures; of chained exceptions those of the first, which is the cause, come last."""
+    found: list[tuple[str, int]] = []
+    for failure in _TITLE_LINE.split(text):
+        for part in reversed(_CHAINED.split(failure)):
+            found += [((one[1] or one[3]).replace("\\", "/"), int(one[2] or one[4])) for one in _FRAME.finditer(part)]
     return tuple(found[-MOST_FRAMES:])
 
 

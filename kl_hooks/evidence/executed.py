@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 import os
 import zlib
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -80,6 +81,16 @@ class TestFile:
                 found[phase] |= bit[index]
             masks[nodeid] = (found["setup"], found["call"], found["teardown"])
         return cls(symbols, masks)
+
+    def counts(self, nodeids: Iterable[str]) -> Counter[int]:
+        """Index of a symbol → how many of these tests executed it."""
+        # many tests of a file execute just the same symbols
+        masks = Counter(setup | call | teardown for setup, call, teardown in map(self.masks.__getitem__, nodeids))
+        found: Counter[int] = Counter()
+        for mask, tests in masks.items():
+            for index in _chosen(self.symbols, mask):
+                found[index] += tests
+        return found
 
     def rows(self) -> list[list[str]]:
         """Node ID and the three masks in hexadecimal digits, by node ID."""

@@ -8,7 +8,7 @@ wrong hint about a failure costs more than none: what can't be compared is not m
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
@@ -160,12 +160,32 @@ def record_of_test(ws: Workspace, name: str) -> TestRecord:
             raise UsageProblem("no recorded run had a test of this name.", place=name, hint="See: kl evidence list")
         receipts = [one.receipt for one in results_of(db, {test}, RUNS)]
         attempts = tuple(attempts_of(receipts, {test}).get(test, ()))
-        failure = next((one for one in attempts if one.failed), None)
-        older = attempts[attempts.index(failure) + 1 :] if failure else ()
-        passed = next((one for one in older if one.passed), None)
+        failure, passed = _failure_and_pass(attempts)
         suspects = _Changes(ws, db).symbols(test, failure, passed)[0] if failure and passed else ()
     found = failure_histories(ws, {test: failure.result}, failure.receipt.run) if failure else {}
     return TestRecord(test, attempts, found.get(test), suspects, passed)
+
+
+def _failure_and_pass(attempts: Sequence[Attempt]) -> tuple[Attempt | None, Attempt | None]:
+    """The newest failure, and the pass before it."""
+    failure = next((one for one in attempts if one.failed), None)
+    older = attempts[attempts.index(failure) + 1 :] if failure else ()
+    return failure, next((one for one in older if one.passed), None)
+
+
+def changed_since_pass(ws: Workspace, tests: Collection[str]) -> list[str]:
+    """The symbols that failing tests rest on and that changed since these passed, as far as runs recorded them."""
+    found: set[str] = set()
+    with ws.store.reading() as db:
+        if db is None:
+            return []
+        changes = _Changes(ws, db)
+        receipts = [one.receipt for one in results_of(db, set(tests), RUNS)]
+        for test, attempts in attempts_of(receipts, set(tests)).items():
+            failure, passed = _failure_and_pass(attempts)
+            if failure and passed:
+                found.update(changes.symbols(test, failure, passed)[0])
+    return sorted(found)
 
 
 def _test_named(db: Database, name: str) -> str:

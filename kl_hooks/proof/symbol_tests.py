@@ -7,13 +7,16 @@ calls a function itself or by a fixture, by links of the graph, one call deep: "
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
+from math import sqrt
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kl_hooks.code.query.lookup import nested_symbols, symbols_by_id
 from kl_hooks.evidence.claims import current_claims
 from kl_hooks.evidence.executed import Executed, executed_of_run, runs_with_symbols, tests_of_symbols
 from kl_hooks.evidence.flaky import FlakyPasses, FlakyTest
+from kl_hooks.evidence.ingestion import sync_evidence
 from kl_hooks.evidence.ledger import Entry, entries_of_tree, entry_of_run, failing_runs, here_first, recent
 from kl_hooks.evidence.provenance import worktree_state
 from kl_hooks.git.commits import count_since
@@ -29,10 +32,12 @@ if TYPE_CHECKING:
     from kl_hooks.store.database import Database
     from kl_hooks.workspace import Workspace
 
-_MANY: Final = 500
-"""Tests of a file from which on they are not counted one by one."""
-_RUNS_OF_A_TEST: Final = 3
-"""Newest runs with executed symbols in which a failing test is looked for."""
+_RUNS_OF_A_TEST: Final = 10
+"""Newest runs with executed symbols in which a failing test and passing ones are looked for: it is often run alone …"""
+_COMPARED: Final = 20
+"""… until so many other tests passed."""
+_CALLABLE: Final = ("function", "method", "property")
+"""What runs when it is called; the rest runs when a module is imported, whichever test comes first."""
 RECENT_RUNS: Final = 10
 """Runs that are looked at besides those of this content."""
 _USES: Final = ("calls", "references", "inherits")
@@ -162,39 +167,67 @@ def _outcomes(entry: Entry | None) -> dict[str, str]:
     return {one.subject.removeprefix("test:"): one.outcome for one in evidence}
 
 
-def rarest_executed(ws: Workspace, tests: Sequence[str], limit: int) -> list[str]:
-    """Return the symbols that these tests executed last, those first that the fewest other tests execute.
+class Suspect(NamedTuple):
+    """A function or method that failing tests executed."""
 
-    What nearly every test executes is no hint at why one fails.
+    symbol: str
+    path: str
+    score: float
+    """Up to 1."""
+
+
+def suspects(ws: Workspace, tests: Sequence[str]) -> list[Suspect]:
+    """Return what these failing tests executed last, those first that few passing tests execute.
+
+    The score is Ochiai's (Abreu, Zoeteweij and van Gemund 2007): the failing tests that execute a symbol, by the root
+    of all failing tests × all tests that execute it. Of each test the newest run counts, so that the failing test run
+    alone is compared with the whole suite before.
     """
+    sync_evidence(ws)
+    runs: list[tuple[Executed, Mapping[str, str]]] = []
+    failing: dict[str, tuple[Executed, list[int]]] = {}
     with ws.store.reading() as db:
         if db is None or not tests:
             return []
         for run in runs_with_symbols(db, _RUNS_OF_A_TEST):
             executed = executed_of_run(db, run)
-            cases = _cases(executed, tests) if executed else []
-            if executed and cases:
-                own = {at for case in cases for at in executed.tests.indexes(case)}
-                users = _users(executed, own)
-                order = sorted(own, key=lambda at: (users[at], executed.symbols[at].symbol))
-                return [executed.symbols[at].symbol for at in order][:limit]
-    return []
+            if executed is None:
+                continue
+            runs.append((executed, _outcomes(entry_of_run(db, run))))
+            for case in (one for one in _cases(executed, tests) if one not in failing):
+                failing[case] = executed, executed.tests.indexes(case)
+            if failing and len(executed.tests) - len(failing) >= _COMPARED:
+                break
+    by_failing: Counter[str] = Counter()
+    paths: dict[str, str] = {}
+    for executed, indexes in failing.values():
+        here = [executed.symbols[at].symbol for at in indexes]
+        by_failing.update(here)
+        paths.update((one, executed.places[one]) for one in here)
+    by_passing = _passing(runs, set(failing))
+    scores = [
+        Suspect(one, paths[one], times / sqrt(len(failing) * (times + by_passing[one])))
+        for one, times in by_failing.items()
+        # pytest calls it to show what an assertion compared
+        if split_id(one)[0] in _CALLABLE and not one.endswith(".__repr__")
+    ]
+    return sorted(scores, key=lambda one: (-round(one.score, 9), one.symbol))
+
+
+def _passing(runs: Sequence[tuple[Executed, Mapping[str, str]]], seen: set[str]) -> Counter[str]:
+    """Return how many tests, other than those of `seen`, executed a symbol and passed when they ran last."""
+    found: Counter[str] = Counter()
+    for executed, outcomes in runs:
+        for file in executed.tests.files.values():
+            passed = [case for case in file.masks if case not in seen and outcomes.get(case) == "passed"]
+            for at, times in file.counts(passed).items():
+                found[executed.symbols[at].symbol] += times
+        seen = seen.union(*(file.masks for file in executed.tests.files.values()))
+    return found
 
 
 def _cases(executed: Executed, tests: Sequence[str]) -> list[str]:
     return [case for case in executed.tests if case in tests or case.partition("[")[0] in tests]
-
-
-def _users(executed: Executed, wanted: Collection[int]) -> Mapping[int, int]:
-    """How many tests execute each of these symbols; in files of many tests all count, which is as rare as they look."""
-    users = dict.fromkeys(wanted, 0)
-    for file in executed.tests.files.values():
-        here = [(place, at) for place, at in enumerate(file.symbols) if at in users]
-        masks = [setup | call | teardown for setup, call, teardown in file.masks.values()]
-        for place, at in here:
-            exact = len(masks) <= _MANY
-            users[at] += sum(mask >> place & 1 for mask in masks) if exact else len(masks)
-    return users
 
 
 def find_executed(ws: Workspace, task: Task, limit: int) -> list[Candidate]:
@@ -206,8 +239,8 @@ def find_executed(ws: Workspace, task: Task, limit: int) -> list[Candidate]:
     found: dict[str, str] = {}
     failed = f"executed by {', '.join(lately)}, which failed lately"
     for tests, reason in ((task.signals.tests, EXECUTED_REASON), (lately, failed)):
-        for name in rarest_executed(ws, tests, _EXECUTED):
-            found.setdefault(name, reason)
+        for suspect in suspects(ws, tests)[:_EXECUTED]:
+            found.setdefault(suspect.symbol, reason)
     with ws.store.reading("graph") as graph:
         known = symbols_by_id(graph, found) if graph is not None and found else {}
     shown: dict[str, int] = {}

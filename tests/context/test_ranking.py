@@ -28,6 +28,7 @@ from kl_hooks.context.ranking import (
 from kl_hooks.context.replay import MemoryCode, read_source
 from kl_hooks.index.history import Change, MemoryHistory, PastCommit, StoredHistory, message_terms
 from kl_hooks.index.postings import SOURCE, WEIGHTS, Field, corpus_of, path_terms, read_query, terms
+from kl_hooks.proof.symbol_tests import Suspect
 from kl_hooks.workspace import Workspace
 from tests.support import Checkout, checkout
 
@@ -299,6 +300,19 @@ def test_a_pasted_failure_leads_to_its_frames_and_to_what_changed_with_its_test(
     assert parts["tools.py"]["failing tests"] > 0 and "failing tests" not in parts["far.py"]
     assert parts["core.py"]["traceback"] > parts["web.py"]["traceback"] > 0
     assert [one.path for one in found.files][-1] == "far.py"
+    # what the failing tests executed and few others did, and what changed since they passed
+    suspects = (Suspect("function:tools.other", "tools.py", 0.8), Suspect("function:core.run", "core.py", 0.2))
+    executed = rank(reader, "a request to answer", failure=Failure(suspects=suspects))
+    parts = {one.path: one.parts for one in executed.files}
+    assert parts["tools.py"]["executed"] == 4 * parts["core.py"]["executed"] > 0 and "executed" not in parts["far.py"]
+    changed = Failure(changed=(("function:far.request", "far.py"), ("namespace:tests.a", "tests/a.py")))
+    found = rank(reader, "answer", failure=changed)
+    assert found.files[0].path == "far.py" and "changed" in found.files[0].parts
+    assert [one.id for one in found.symbols if "changed" in one.parts] == ["function:far.request"]
+    shown = {one.id: one.reasons for one in code_candidates(found, 9)}
+    assert "changed since the failing test passed" in shown["function:far.request"]
+    shown = {one.id: one.reasons for one in code_candidates(executed, 9)}
+    assert "executed by the failing test and by few that pass" in shown["file:tools.py"]
 
 
 def test_words_of_many_tests_count_less_in_a_pasted_failure() -> None:

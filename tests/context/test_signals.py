@@ -161,6 +161,42 @@ def test_of_a_report_only_what_is_about_the_failure_is_read() -> None:
     assert read_signals(REPORT).tests == ("tests/test_basket.py::TestSums::test_line_total[two]",)
 
 
-@given(st.text() | st.lists(st.sampled_from(REPORT.splitlines()), max_size=12).map("\n".join))
+CHAINED = """\
+    def load(text):
+>       return int(text)
+E       ValueError: no number
+
+src/shop/number.py:3: ValueError
+
+The above exception was the direct cause of the following exception:
+
+    def test_read():
+>       read("x")
+
+tests/test_read.py:9:
+_ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _
+src/shop/reader.py:7: ReadError
+=============================== warnings summary ===============================
+tests/test_read.py::test_read
+  src/shop/old.py:25: DeprecationWarning: ast.Str is obsolete
+    nodes = ast.Str
+
+-- Docs: https://docs.pytest.org/en/stable/how-to/capture-warnings.html
+"""
+
+
+def test_frames_are_those_of_the_failure_and_its_cause_is_the_innermost() -> None:
+    end = "=========================== short test summary info ============================"
+    report = (
+        f"{REPORT.partition(end)[0]}______________ test_read ______________\n\n{CHAINED}{end}\nFAILED t.py::test_read\n"
+    )
+    assert read_signals(report).frames == (
+        ("tests/test_basket.py", 7), ("tests/test_read.py", 9), ("src/shop/reader.py", 7), ("src/shop/number.py", 3),
+    )  # fmt: skip
+    assert "obsolete" not in without_report(report) and read_signals(report).tests[-1] == "t.py::test_read"
+    assert "DeprecationWarning" in without_report("fix DeprecationWarning of ast.Str")
+
+
+@given(st.text() | st.lists(st.sampled_from((REPORT + CHAINED).splitlines()), max_size=12).map("\n".join))
 def test_any_text_is_a_report_or_none(text: str) -> None:
     assert isinstance(without_report(text), str)

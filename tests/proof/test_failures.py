@@ -182,6 +182,10 @@ def test_what_changed_since_the_pass_is_named_and_chance_is_no_change(tmp_path: 
     assert answer["changed"] == ["function:lib.two"]
     assert answer["passed_before"] == answer["results"][2]["run"]
     assert answer["history"] == []
+    pasted = "FAILED test_lib.py::test_two - assert 4 == 3"
+    package = json.loads(run_in_process(["context", pasted, "--format", "json"], folder, environment({})).stdout)
+    items = {one["id"]: one["reasons"] for one in package["items"]}
+    assert "changed since the failing test passed" in items["function:lib.two"]
     ws = open_workspace(folder)
     # it failed and passed on three contents that are equal in all that it rests on; test_two did not
     assert [(one.test, one.failures, one.runs) for one in flaky_in(ws)] == [("test_lib.py::test_luck", 1, 2)]

@@ -8,7 +8,7 @@ import pytest
 
 from kl_hooks.evidence.ingestion import sync_evidence
 from kl_hooks.proof.symbol_tests import TestResults as Results
-from kl_hooks.proof.symbol_tests import rarest_executed
+from kl_hooks.proof.symbol_tests import suspects
 from tests.evidence.making import executed_sets, leave_run
 from tests.support import Checkout, checkout
 
@@ -66,10 +66,16 @@ def test_graph_show_lists_the_tests_that_executed_a_symbol(shop: Checkout) -> No
 def test_a_package_counts_executions_and_leads_to_what_a_failing_test_executed(shop: Checkout) -> None:
     out = shop.kl("context", "the price of core.add").stdout
     assert "(executed by 2 tests, 1 failed 1 commit ago, 1 flaky (9% to 91%))" in out
-    assert rarest_executed(shop.workspace(), [TOTAL], 9) == [
-        "function:test_core.test_total", "method:core.Cart.total", "function:core.add", "function:core.base",
+    found = suspects(shop.workspace(), [TOTAL])
+    assert [(one.symbol, one.path, round(one.score, 3)) for one in found] == [
+        ("function:test_core.test_total", "test_core.py", 1.0), ("method:core.Cart.total", "core.py", 1.0),
+        ("function:core.add", "core.py", 0.707), ("function:core.base", "core.py", 0.707),
     ]  # fmt: skip
-    assert rarest_executed(shop.workspace(), ["test_core.py::test_gone"], 9) == []
+    assert suspects(shop.workspace(), ["test_core.py::test_gone"]) == []
+    # the failing test run alone is compared with the passing ones of the run before
+    alone = executed_sets({TOTAL: SETS[TOTAL]}, PLACES)
+    leave_run(shop.workspace(), [(TOTAL, "failed", 5)], executed=alone, details={TOTAL: {"message": "assert 4"}})
+    assert suspects(shop.workspace(), [TOTAL]) == found
     package = json.loads(shop.kl("context", f"fix {TOTAL}", "--format", "json").stdout)
     reasons = {one["id"]: one["reasons"] for one in package["items"]}
     assert any("executed by the failing test" in reason for reason in reasons["method:core.Cart.total"])
