@@ -45,14 +45,14 @@ class Suite:
 
 
 SUITES: Final = (
-    Suite("attrs", "src/attr", "attr", ("tests/test_make.py", "tests/test_converters.py", "tests/test_funcs.py"),
+    Suite("attrs", "src/attr", "attr", ("tests/test_converters.py", "tests/test_funcs.py", "tests/test_functional.py"),
           ("tests", "--ignore=tests/test_mypy.yml", "--ignore=tests/test_pyright.py")),
     Suite("click", "src/click", "click", ("tests/test_basic.py", "tests/test_parser.py", "tests/test_formatting.py",
                                           "tests/test_arguments.py", "tests/test_commands.py")),
     Suite("flask", "src/flask", "flask", ("tests/test_basic.py", "tests/test_config.py", "tests/test_helpers.py",
                                           "tests/test_json.py", "tests/test_views.py")),
-    Suite("packaging", "src/packaging", "packaging", ("tests/test_requirements.py", "tests/test_utils.py",
-                                                      "tests/test_metadata.py", "tests/test_structures.py"),
+    Suite("packaging", "src/packaging", "packaging", ("tests/test_utils.py", "tests/test_direct_url.py",
+                                                      "tests/test_metadata.py", "tests/test_errors.py"),
           ("tests", "--ignore=tests/property")),
 )  # fmt: skip
 

@@ -20,7 +20,7 @@ from fcntl import LOCK_EX, LOCK_NB, LOCK_SH, flock
 from hashlib import sha256
 from io import BufferedReader, FileIO
 from json import JSONDecoder
-from os import close, fstat, fsync, getpid, link, lseek, lstat, makedirs, read, rename, unlink, write
+from os import close, fstat, fsync, getpid, link, lseek, lstat, makedirs, read, rename, unlink, utime, write
 from os import open as open_handle
 from os.path import lexists
 from pathlib import Path
@@ -45,10 +45,11 @@ _living: Final[set[SpoolWriter]] = set()
 class SpoolWriter:
     """One capture's own file. Make it with `create`; `line` is the hot path. A forked child writes nothing."""
 
-    __slots__ = ("_fd", "_pid", "broken", "path")
+    __slots__ = ("_fd", "_newest", "_pid", "broken", "path")
 
-    def __init__(self, path: Path, fd: int) -> None:
+    def __init__(self, path: Path, fd: int, newest: int = 0) -> None:
         self.path = path
+        self._newest = newest
         self.broken = ""
         """Why nothing more can be written; empty while all is well."""
         self._fd, self._pid = fd, getpid()
@@ -63,7 +64,9 @@ class SpoolWriter:
         if not _NAME.fullmatch(name):
             raise ValueError(f"not a name for a spool: {name!r}")
         path = Path(directory) / (name if name.endswith(SPOOL_SUFFIX) else name + SPOOL_SUFFIX)
-        return cls(path, _create_locked(str(path)))
+        # of very many nobody imports any: asking for the time of each would take longer than a short capture
+        some = _by_last_write(path.parent) if len(os.listdir(path.parent)) <= _FEW else []  # noqa: PTH208
+        return cls(path, _create_locked(str(path)), some[-1][0] if some else 0)
 
     def line(self, json_text: str) -> None:
         """Write one record, which is one line of JSON already redacted; durable after the next `sync()`.
@@ -124,11 +127,18 @@ class SpoolWriter:
         return "was cut or overwritten" if cut or not _begins_with(path, word.encode()) else ""
 
     def close(self) -> None:
-        """Close the file and its lock; does not sync. May be called again."""
+        """Close the file and its lock; does not sync. May be called again.
+
+        The file is newer than all that were there when it was made, also where the clock was set back meanwhile: in
+        the other order an older run would settle what a newer one saw.
+        """
         _living.discard(self)
         fd, self._fd = self._fd, -1
         self.broken = self.broken or "it is closed"
         if fd >= 0:
+            with suppress(OSError):
+                if getpid() == self._pid and fstat(fd).st_mtime_ns <= self._newest:
+                    utime(fd, ns=(self._newest + 1, self._newest + 1))
             with suppress(OSError):
                 close(fd)
 
@@ -216,6 +226,8 @@ os.register_at_fork(after_in_child=_forget_in_child)
 MAX_SPOOL_BYTES: Final = 256 * 1024 * 1024
 _MAX_LINE: Final = 16 * 1024 * 1024
 _MAX_RECORDS: Final = 4_000_000
+_FEW: Final = 100
+"""Files in a folder of spools of which the newest is looked for."""
 _NAMELESS_SECONDS: Final = 3600.0
 """Seconds after which a file that its writer never gave a name is removed."""
 _SUM: Final = 64
@@ -282,12 +294,16 @@ def read_spool(path: Path) -> SpoolContent:
 
 def pending_spools(directory: Path) -> list[Path]:
     """The spools in `directory`, oldest first (by last write, then name); empty where there is no such directory."""
+    return [directory / name for _, name in _by_last_write(directory)]
+
+
+def _by_last_write(directory: Path) -> list[tuple[int, str]]:
     found: list[tuple[int, str]] = []
     with suppress(OSError), os.scandir(directory) as entries:
         for entry in entries:
             if entry.name.endswith(SPOOL_SUFFIX) and entry.name[0] != "." and entry.is_file(follow_symlinks=False):
                 found.append((entry.stat(follow_symlinks=False).st_mtime_ns, entry.name))
-    return [directory / name for _, name in sorted(found)]
+    return sorted(found)
 
 
 def remove_nameless_spools(directory: Path, now: float) -> int:

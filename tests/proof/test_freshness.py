@@ -173,7 +173,10 @@ def test_a_run_from_before_the_claim_does_not_make_it_current(shop: Shop) -> Non
     assert not shop.stale()
 
 
-def test_history_that_was_rewritten_takes_the_date_of_the_change_and_nothing_else(shop: Shop) -> None:
+def test_history_that_was_rewritten_takes_the_date_of_the_change_and_nothing_else(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FILTER_BRANCH_SQUELCH_WARNING", "1")
     shop.repo.commit()
     shop.claim("adds the tax", TOTAL)
     shop.edit("tax() + RATE", "RATE + tax()")

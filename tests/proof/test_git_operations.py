@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 from collections.abc import Callable
 from pathlib import Path
@@ -14,7 +15,7 @@ from kl_hooks.proof.impact import Runs, content_of
 from kl_hooks.proof.transfer import VALID
 from tests.evidence.making import leave_run
 from tests.proof.recorded import run_program
-from tests.support import Checkout, checkout
+from tests.support import NOW, Checkout, checkout
 
 FILES = {
     "kxa.py": "K = 1\ndef f():\n    return K\ndef g():\n    return 2\n",
@@ -67,7 +68,7 @@ class World:
     def git(self, *args: str) -> None:
         """A command that may be refused, as a rebase with conflicts is: then everything is as before."""
         self.repo.git(*args, ok=False)
-        for command in ("rebase", "cherry-pick", "merge"):
+        for command in ("rebase", "cherry-pick", "merge", "revert"):
             self.repo.git(command, "--abort", ok=False)
 
     def amend(self) -> None:
@@ -93,6 +94,29 @@ class World:
         name = self.random.choice(names)
         self.git("mv", name, name.replace("kx", "ky") if "kx" in name else name.replace("ky", "kx"))
 
+    def worktree(self) -> None:
+        """What is valid here is valid in another working tree of the same commit, and the other way round."""
+        other = self.repo.root.parent / f"other-{self.random.randrange(10**9)}"
+        self.git("worktree", "add", "-q", "--detach", str(other))
+        before, self.repo = self.repo, Checkout(other)
+        try:
+            self.check()
+            self.random.choice((self.record, self.edit))()
+            self.check()
+        finally:
+            self.repo = before
+            self.git("worktree", "remove", "--force", str(other))
+
+    def filter_history(self) -> None:
+        """A file is removed from all commits, as git-filter-repo does it; there may be edits, then git refuses."""
+        self.git("filter-branch", "-f", "--index-filter", "git rm -q --cached --ignore-unmatch CHANGES.rst", "HEAD")
+
+    def filter_messages(self) -> None:
+        self.git("filter-branch", "-f", "--msg-filter", "sed s/change/other/", "HEAD")
+
+    def revert(self) -> None:
+        self.git("revert", "--no-edit", "HEAD")
+
     def check(self) -> int:
         """No result is valid that would be another one; all of a content that ran are. How many are valid."""
         ws = self.repo.workspace()
@@ -107,11 +131,15 @@ class World:
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_results_survive_what_git_does_to_commits(seed: int, tmp_path: Path, home: Path) -> None:
+def test_results_survive_what_git_does_to_commits(
+    seed: int, tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FILTER_BRANCH_SQUELCH_WARNING", "1")
     world = World(tmp_path / "repo", seed)
     operations: list[Callable[[], None]] = [
         world.edit, world.edit, world.commit, world.amend, world.switch, world.stash, world.rebase, world.cherry_pick,
-        world.squash, world.move, world.record,
+        world.squash, world.move, world.record, world.worktree, world.revert, world.filter_history,
+        world.filter_messages,
     ]  # fmt: skip
     world.record()
     assert world.check() == 2
@@ -139,6 +167,47 @@ def test_a_rebase_onto_documentation_and_a_squash_lose_nothing(tmp_path: Path, h
     repo.commit("squashed")
     assert world.check() == 2
     assert repo.kl("verify").returncode == 0
+
+
+def test_every_operation_leaves_what_it_must(tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FILTER_BRANCH_SQUELCH_WARNING", "1")
+    world = World(tmp_path / "repo", 0)
+    world.record()
+    world.worktree()
+    world.repo.write("kxb.py", EDITS["kxb.py"][1])
+    world.repo.commit()
+    assert world.check() == 1
+    world.revert()
+    assert world.check() == 2
+    # every commit and every tree is another one, and what the tests executed is the same
+    head, tree = world.repo.git("rev-parse", "HEAD"), world.repo.git("rev-parse", "HEAD^{tree}")
+    world.filter_history()
+    world.filter_messages()
+    assert world.repo.git("rev-parse", "HEAD") != head and world.repo.git("rev-parse", "HEAD^{tree}") != tree
+    assert world.check() == 2
+    # as after a fresh clone of the rewritten repository: what the runs ran on is in git no more
+    for name in world.repo.git("for-each-ref", "--format=%(refname)", "refs/original").split():
+        world.repo.git("update-ref", "-d", name)
+    world.repo.git("reflog", "expire", "--expire=now", "--all")
+    world.repo.git("gc", "-q", "--prune=now")
+    assert world.check() == 0
+    impacted = world.repo.kl("proof", "impacted").stdout
+    assert "the content it ran on is not in git any more" in impacted, impacted
+
+
+def test_a_clock_that_goes_backwards_changes_no_order(tmp_path: Path, home: Path) -> None:
+    world = World(tmp_path / "repo", 0)
+    executed, ends = run_program(world.files())
+    names = [name for name in ends if "::" in name]
+    ws = world.repo.workspace()
+    first = leave_run(ws, [(name, "passed", 5) for name in names], executed=executed)
+    ahead = 4_000_000_000
+    os.utime(ws.state.spool / f"{first}.jsonl", (ahead, ahead))
+    leave_run(world.repo.workspace(NOW - 10**12), [(name, "failed", 5) for name in names], executed=executed)
+    done = world.repo.kl("verify")
+    assert done.returncode == 1 and "2 failed" in done.stdout, done.stdout
+    leave_run(world.repo.workspace(NOW - 2 * 10**12), [(names[0], "passed", 5)], executed=executed)
+    assert f"{names[1]} failed" in world.repo.kl("verify").stdout
 
 
 def test_claims_of_tests_know_when_they_are_stale_and_since_when(tmp_path: Path, home: Path) -> None:
