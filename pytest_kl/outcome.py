@@ -194,6 +194,11 @@ def correction_lines(run: str, result: Mapping[str, Any]) -> list[str]:
     return [f"kl: run {run[:SHORT]}: now recorded as {run_outcome(result)}: {why}"]
 
 
+def symbols_line(trouble: str) -> str:
+    """One line where the run is recorded without the functions that its tests executed."""
+    return one_line(f"kl: which functions each test executes is not recorded: {trouble}", WIDTH)
+
+
 def failure_line(problem: BaseException, *, started: bool) -> str:
     """One line for our own failure: what it means, and why."""
     what = "recording stopped, this run is stored as incomplete" if started else "not recorded"

@@ -6,6 +6,7 @@ alone; only `--kl-strict` turns it into exit status 3.
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from collections.abc import Callable, Generator, Mapping, Sequence
@@ -19,8 +20,9 @@ import pytest
 
 from kl_hooks.clock import iso
 from kl_hooks.evidence.capture import new_run_id, open_spool, opening_record
-from kl_hooks.evidence.provenance import worktree_state
+from kl_hooks.evidence.provenance import edits_since, worktree_state
 from kl_hooks.git.worktree import WorktreeState
+from kl_hooks.store.files import write_atomic
 from kl_hooks.store.spool import SpoolWriter, pending_spools, read_spool
 from kl_hooks.workspace import Workspace, open_workspace
 from pytest_kl import outcome
@@ -34,6 +36,8 @@ from pytest_kl.tracer import TRACE, Tracer
 
 LARGEST_LOOKED_AT = 1_000_000
 """Bytes of an earlier spool file that a header line is worth reading."""
+_MOST_CHANGES = 200
+"""Files that differ from HEAD of which the last green run is noted."""
 STRICT_EXIT = outcome.INTERNAL_ERROR
 """Exit status of a run under `--kl-strict` that passed and could not be recorded."""
 
@@ -105,6 +109,35 @@ def write_end(recording: Recording, record: Mapping[str, Any]) -> None:
     recording.writer.sync()
     check_file(recording)
     recording.writer.close()
+
+
+def _green_note(ws: Workspace) -> Path:
+    """Where the last green run of this worktree is noted, beside its other derived data."""
+    return ws.state.graph.with_suffix(".green.json")
+
+
+def _note_green_run(recording: Recording, result: Mapping[str, Any]) -> None:
+    """Remember the content of a complete, passing run, so that the next one need not open the store for it."""
+    place = recording.place
+    if not result.get("complete") or result.get("verdict") != "passed" or not place.head:
+        return
+    note: dict[str, Any] = {"run": recording.run, "head": place.head, "branch": place.branch, "dirty": place.dirty}
+    note |= {"changes": dict(place.differences) if len(place.differences) <= _MOST_CHANGES else {}}
+    with suppress(Exception):  # the run is recorded: that the next one has a line less is no failure of this one
+        write_atomic(_green_note(recording.workspace), json.dumps(note).encode(), 0o600, sync=False)
+
+
+def _edits_line(recording: Recording) -> str:
+    """What was edited since the last green run, for pytest's header; empty where there is nothing to report."""
+    try:
+        green, repo = json.loads(_green_note(recording.workspace).read_bytes()), recording.workspace.repo
+        # what another branch has is no edit
+        if repo is None or not recording.place.head or green["branch"] != recording.place.branch:
+            return ""
+        found = edits_since(repo, green, recording.place)
+    except Exception:  # no such file, or none of ours: a line less, and no word about it
+        return ""
+    return f"kl: {found}" if found else ""
 
 
 def unfinished_run(spool: Path) -> str:
@@ -194,7 +227,7 @@ class Recorder:
             content = Content.of(recording.workspace.repo, recording.place.listing)
             self._content, self._observer = content, Observer(lambda: content)
         if self._tracer is not None:
-            import pytest_kl.executed  # noqa: F401 (now: a suite may replace what an import needs)
+            import kl_hooks.proof.execution  # noqa: F401 (now: a suite may replace what an import needs)
         self._config.pluginmanager.register(listener, "kl-listener")
         self._config.pluginmanager.register(self._tally, "kl-tally")
         if not self._silent:
@@ -210,11 +243,12 @@ class Recorder:
     def _silent(self) -> bool:
         return self._config.get_verbosity() <= -2
 
-    def pytest_report_header(self) -> str | None:
-        """The one line at the start."""
+    def pytest_report_header(self) -> list[str]:
+        """The line at the start, and what was edited since the last green run."""
         if self._recording is None or self._silent:
-            return None
-        return outcome.header_line(self._recording.place, self._recording.previous, self._recording.elsewhere)
+            return []
+        line = outcome.header_line(self._recording.place, self._recording.previous, self._recording.elsewhere)
+        return [line, *filter(None, [_edits_line(self._recording)])]
 
     # what is to be run
 
@@ -301,6 +335,8 @@ class Recorder:
                 self._shown = result["verdict"]
                 for line in outcome.closing_lines(recording.run, result, recording.elsewhere):
                     terminalreporter.write_line(line)
+                if trouble := next((one["trouble"] for one in self._traces if one["trouble"]), ""):
+                    terminalreporter.write_line(outcome.symbols_line(trouble))
             except Exception as problem:
                 self._fail(problem)
 
@@ -342,6 +378,7 @@ class Recorder:
             self._at_exit.append(partial(self._finish_at_exit, recording, record, ending, uncaught_exception()))
         else:
             write_end(recording, record)
+            _note_green_run(recording, result)
         if self._shown and self._shown != result["verdict"]:
             self._correct(recording, result)
 
@@ -356,6 +393,7 @@ class Recorder:
             if problem is not None and problem is not before and problem is not self._raised:
                 record["result"] = outcome.run_result(replace(ending, exit=1, raised=_text(problem)))
             write_end(recording, record)
+            _note_green_run(recording, record["result"])
             if record["result"]["verdict"] != outcome.run_result(ending)["verdict"]:
                 self._correct(recording, record["result"])
         except Exception as trouble:
@@ -368,10 +406,15 @@ class Recorder:
                 os._exit(STRICT_EXIT)  # at exit nothing else changes the status of a process
 
     def _correct(self, recording: Recording, result: dict[str, Any]) -> None:
-        """Print that the verdict differs from the summary; a closed stderr must not cost the record."""
+        """Print that the verdict differs from the summary."""
+        self._print_late(outcome.correction_lines(recording.run, result))
+
+    @staticmethod
+    def _print_late(lines: Sequence[str]) -> None:
+        """Print after pytest's summary; a closed stderr must not cost the record."""
         with suppress(OSError, ValueError):
             # not sys.stderr, which a test may have replaced
-            print(*outcome.correction_lines(recording.run, result), sep="\n", file=sys.__stderr__)
+            print(*lines, sep="\n", file=sys.__stderr__)
 
     def _compare(self) -> None:
         """What was imported, of this process or of the workers."""
@@ -403,7 +446,7 @@ class Recorder:
         if not self._traces or self._content is None or self._listener is None:
             return
         try:
-            from pytest_kl.executed import record_executed
+            from kl_hooks.proof.execution import record_executed
 
             names = [journal.name(nodeid) for nodeid in self._listener.verdicts]
             folder = recording.writer.path.parent
@@ -412,6 +455,8 @@ class Recorder:
             )
         except Exception as problem:  # among them what a suite raises that has replaced `open` or `sys.modules`
             self._executed = {"trouble": _text(problem)}
+            if not self._silent:
+                self._print_late([outcome.symbols_line(_text(problem))])
 
     def _ending(self) -> outcome.Ending:
         assert self._listener is not None and self._journal is not None

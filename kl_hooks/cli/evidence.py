@@ -25,13 +25,14 @@ from kl_hooks.cli.output import (
     workspace,
 )
 from kl_hooks.errors import UsageProblem
+from kl_hooks.evidence.executed import COVERAGE
 from kl_hooks.evidence.ingestion import Snapshot, SyncResult, snapshot, sync_evidence
 from kl_hooks.evidence.ledger import Entry
 from kl_hooks.evidence.trust import observation
 from kl_hooks.model.actors import agent
 from kl_hooks.model.claim import tier_words
 from kl_hooks.model.receipt import Receipt, run_outcome
-from kl_hooks.model.text import one_line
+from kl_hooks.model.text import name_list, one_line
 from kl_hooks.store.database import Database
 from kl_hooks.workspace import Workspace, require_setup
 
@@ -193,6 +194,7 @@ def _evidence_lines(entry: Entry) -> Iterator[str]:
 
 _SHOWN_TESTS = 40
 _SHOWN_COMMITS = 10
+_SHOWN_UNKNOWN = 5
 
 
 def _print_known(ws: Workspace, db: Database, given: str, shape: str) -> bool:
@@ -341,17 +343,44 @@ def show(id: str, shape: str) -> None:
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option("--tree", help="Git tree id it ran on; without it the results never count as hard evidence.")
 def import_(reader: str, file: Path, tree: str | None) -> int:
-    """Import FILE with READER: `junit`, or `receipts` (what export wrote)."""
+    """Import FILE with READER: `junit`, `coverage`, or `receipts` (what export wrote).
+
+    `coverage`: data of coverage.py with a context for each test; which tests executed a symbol is then known, assumed.
+    """
     from kl_hooks.evidence.ingestion import import_file
 
     # 40 digits of SHA-1, 64 of SHA-256: a shorter one may come to mean another tree as the repository grows
     if tree is not None and (len(tree) not in (40, 64) or set(tree) - set("0123456789abcdef")):
         raise click.UsageError(f"--tree {tree}: not a full git tree id. Try: git rev-parse 'HEAD^{{tree}}'")
+    if reader == COVERAGE:
+        _import_coverage(file, tree)
+        return 0
     done = import_file(workspace(), reader, str(file), file.read_bytes(), tree)
     for problem in done.problems:
         warn(str(problem))
     echo(f"{done.new} new, {done.known} known already, {len(done.problems)} refused.")
     return 1 if done.problems else 0
+
+
+def _import_coverage(file: Path, tree: str | None) -> None:
+    """Import coverage data; what could not be named is a warning."""
+    from kl_hooks.proof.coverage import CHANGED, import_coverage
+
+    with progress("Importing coverage data"):
+        done = import_coverage(workspace(), file, tree)
+    for path, why in list(done.unknown.items())[:_SHOWN_UNKNOWN]:
+        warn(f"{path}: no links, because {why}.")
+    if (more := len(done.unknown) - _SHOWN_UNKNOWN) > 0:
+        warn(f"{counted(more, 'more file')} without links.")
+    if any(why == CHANGED for why in done.unknown.values()):
+        warn("Name the content that was measured with --tree, or measure again.")
+    if done.unnamed:
+        names = name_list([repr(one_line(one, 80)) for one in done.unnamed], 3)
+        warn(f"{counted(len(done.unnamed), 'context')} that name no test of this repository: {names}.")
+    if done.outside:
+        warn(f"{counted(done.outside, 'measured file')} of another place.")
+    how = "known already" if done.known else "imported"
+    echo(f"run {short(done.run, 8)} {how}: {counted(done.tests, 'test')} executed {counted(done.symbols, 'symbol')}.")
 
 
 @evidence.command(epilog="Example: kl evidence export -o receipts.jsonl")

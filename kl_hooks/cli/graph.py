@@ -386,10 +386,14 @@ def _executed_by(graph: Database, symbol: Symbol) -> list[ExecutedBy]:
 
 
 def _execution_line(one: ExecutedBy) -> str:
+    from kl_hooks.evidence.executed import COVERAGE
+
     age = "" if not one.commits else f", {one.commits} commit{'s' if one.commits > 1 else ''} ago"
     times = f", in {one.runs} runs" if one.runs > 1 else ""
     flaky = f", {one.flaky}" if one.flaky else ""
-    return f"{one.test}  {one.outcome}{age}{times}{flaky}{', before it was changed' if one.changed else ''}"
+    imported = " (by imported coverage data)" if one.recorder == COVERAGE else ""
+    changed = ", before it was changed" if one.changed else ""
+    return f"{one.test}  {one.outcome}{age}{times}{flaky}{changed}{imported}"
 
 
 def _layer(path: str) -> str:

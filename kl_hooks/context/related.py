@@ -404,8 +404,8 @@ def _described(
     # no class: its body is mostly methods that are listed anyway, and 40 lines of it end in a docstring
     callables = [one.id for one in symbols if one.id in known and split_id(one.id)[0] in ("function", "method")]
     bodies = {one: clean(_body(ws, known[one])) for one in callables[:_WITH_BODY]}
-    tests, executing = _tests_of(ws, db, source, files)
-    words = {name: one.words() for name, one in results(ws, tests, executing).items()}
+    tests, executing, assumed = _tests_of(ws, db, source, files)
+    words = {name: one.words() for name, one in results(ws, tests, executing, assumed).items()}
     lists = {name: tuple(_with(row, bodies, words) for row in rows) for name, rows in lists.items()}
     have = {row.id for rows in lists.values() for row in rows}
     extra = [replace(file, proof=words[file.id]) for file in files if file.id in words and file.id not in have]
@@ -414,13 +414,14 @@ def _described(
 
 def _tests_of(
     ws: Workspace, db: Database, source: Sequence[Candidate], files: Sequence[Candidate]
-) -> tuple[dict[str, set[str]], set[str]]:
-    """Return (symbol or file → its tests, those of which recorded tests are known to execute them)."""
+) -> tuple[dict[str, set[str]], set[str], set[str]]:
+    """Return (symbol or file → its tests, those of which tests are known to execute them, and that is assumed)."""
     inside = {file.id: [one.id for one in symbols_in_file(db, file.path)] for file in files}
     ids = [one.id for one in source]
-    executed = tests_executing(
+    executed, assumed = tests_executing(
         ws, db, list(dict.fromkeys([*ids, *(name for some in inside.values() for name in some)]))
     )
+    assumed |= {file for file, some in inside.items() if assumed >= executed.keys() & set(some)}
     tests = {name: executed[name] for name in ids if name in executed}
     tests |= {file: found for file, some in inside.items() if (found := _union(executed, some))}
     executing = set(tests)
@@ -428,7 +429,7 @@ def _tests_of(
     for file, some in inside.items():
         if file not in executing:
             tests[file] = _union(tests_calling(db, some), some)
-    return tests, executing
+    return tests, executing, assumed
 
 
 def _union(tests: Mapping[str, set[str]], names: Sequence[str]) -> set[str]:

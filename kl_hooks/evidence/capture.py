@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from kl_hooks.clock import iso
 from kl_hooks.errors import KlError
-from kl_hooks.evidence.provenance import agent, ci, producer, session
+from kl_hooks.evidence.provenance import HARMLESS, agent, ci, producer, session
 from kl_hooks.git.worktree import WorktreeState
 from kl_hooks.model.receipt import Evidence
 from kl_hooks.store.spool import SpoolWriter, first_writable
@@ -27,8 +27,6 @@ SPOOL_SCHEMA: Final = "kl.spool/1"
 """What the opening record of a spool file names."""
 IN_CHECKOUT: Final = "spool:checkout"
 """Marks what was found in `.kl/spool/`."""
-HARMLESS: Final = (".md", ".rst", ".log", ".patch", ".diff", ".orig", ".rej", ".swp", "~")
-"""Endings of untracked files that no test is expected to need."""
 _NAMED: Final = 3
 _CHANGES: Final = 200
 """The most files that differ from HEAD of which a receipt has the states."""

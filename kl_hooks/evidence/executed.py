@@ -36,6 +36,8 @@ from kl_hooks.workspace import Workspace
 SUFFIX: Final = ".executed"
 """Of the file that a run leaves beside its spool file."""
 PHASES: Final = ("setup", "call", "teardown")
+COVERAGE: Final = "coverage"
+"""The recorder of runs that were imported from coverage data: which tests executed a symbol is *assumed*."""
 _SCHEMA: Final = "kl.executed/1"
 _MAX_FILE: Final = 64 * 1024 * 1024
 _MAX_TEXT: Final = 256 * 1024 * 1024
@@ -240,6 +242,11 @@ def write_executed(folder: Path, executed: Executed) -> str:
     return sha256(text).hexdigest()
 
 
+def executed_digest(executed: Executed) -> str:
+    """The digest of the content, as a receipt names it."""
+    return sha256(canonical(_to_dict(executed))).hexdigest()
+
+
 def _to_dict(executed: Executed) -> dict[str, Any]:
     paths = sorted({*executed.modules, *executed.imports, *executed.unknown})
     return {
@@ -424,7 +431,7 @@ def import_executed(db: Database, files: Iterable[PendingFile]) -> Settled:
         except (OSError, ValueError):
             bad.append(one.path)
             continue
-        _store(db, executed)
+        store_executed(db, executed)
         done.append(one.path)
     return Settled(tuple(done), tuple(bad))
 
@@ -445,7 +452,7 @@ def settle(settled: Settled) -> tuple[str, ...]:
 # the store
 
 
-def _store(db: Database, executed: Executed) -> None:
+def store_executed(db: Database, executed: Executed) -> None:
     """Add a run; one that is there already stays as it is."""
     if db.row("SELECT 1 FROM executed_run WHERE run = ?", (executed.run,)):
         return
@@ -512,14 +519,14 @@ def is_recorded(db: Database) -> bool:
 
 
 def runs_with_symbols(db: Database, limit: int) -> list[str]:
-    """The runs of which executed symbols are stored, newest first."""
+    """The runs of which executed symbols are stored, newest first; imported coverage data after what was recorded."""
     if not is_recorded(db):
         return []
     sql = (
         "SELECT e.run FROM executed_run e JOIN receipt r ON r.run = e.run"
-        " GROUP BY e.run ORDER BY MAX(r.seq) DESC LIMIT ?"
+        " GROUP BY e.run, e.recorder ORDER BY e.recorder = ?, MAX(r.seq) DESC LIMIT ?"
     )
-    return [str(run) for (run,) in db.rows(sql, (limit,))]
+    return [str(run) for (run,) in db.rows(sql, (COVERAGE, limit))]
 
 
 def executed_of_run(db: Database, run: str) -> Executed | None:
@@ -565,6 +572,8 @@ class Execution(NamedTuple):
     """Of the symbol, in that run."""
     runs: int = 1
     """In how many of the newest runs it did."""
+    recorder: str = ""
+    """Of that run; `COVERAGE` where no recorded run shows it."""
 
 
 def tests_of_symbols(db: Database, ids: Sequence[str], runs: int = _RUNS_ASKED) -> dict[str, dict[str, Execution]]:
@@ -582,7 +591,7 @@ def tests_of_symbols(db: Database, ids: Sequence[str], runs: int = _RUNS_ASKED) 
             wanted.setdefault(part, set()).add(number)
     bodies: dict[int, list[Any]] = {}
     for run in runs_with_symbols(db, runs) if wanted else ():
-        row = db.row("SELECT part FROM executed_run WHERE run = ?", (run,))
+        row = db.row("SELECT part, recorder FROM executed_run WHERE run = ?", (run,))
         assert row is not None
         here = [part for part in _parts_of(db, int(row[0])) if part in wanted]
         for part in here:
@@ -596,7 +605,9 @@ def tests_of_symbols(db: Database, ids: Sequence[str], runs: int = _RUNS_ASKED) 
                     for name in _tests_with(bodies[part], number):
                         known = tests.get(name)
                         tests[name] = (
-                            known._replace(runs=known.runs + 1) if known else Execution(run, hashes.get(number, ""))
+                            known._replace(runs=known.runs + 1)
+                            if known
+                            else Execution(run, hashes.get(number, ""), recorder=str(row[1]))
                         )
     return found
 

@@ -10,13 +10,21 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Final
+from typing import Any, Final
 
 from kl_hooks.errors import EnvironmentProblem
 from kl_hooks.git.repository import Repository
-from kl_hooks.git.worktree import WorktreeState, snapshot
+from kl_hooks.git.worktree import WorktreeState, changed_files, snapshot
 from kl_hooks.model.actors import agent as agent
+from kl_hooks.model.text import name_list
 
+HARMLESS: Final = (".md", ".rst", ".log", ".patch", ".diff", ".orig", ".rej", ".swp", "~")
+"""Endings of files that no test needs: notes, and what editors and git leave behind."""
+_DOCUMENT_NAMES: Final = re.compile(
+    r"(?i)(?:license|licence|copying|authors|notice|codeowners|changelog|changes|history|news)(?:[.-].*)?|\.gitignore"
+)
+_NAMED: Final = 3
+"""Files that are named of those that were edited."""
 CI: Final = (
     ("GITHUB_ACTIONS", "github", ("GITHUB_RUN_ID", "GITHUB_RUN_ATTEMPT", "GITHUB_JOB")),
     ("GITLAB_CI", "gitlab", ("CI_JOB_ID",)),
@@ -86,3 +94,31 @@ def worktree_state(repo: Repository | None, *, untracked: bool = True) -> Worktr
     if known is not None:
         known[repo, untracked] = found
     return found
+
+
+def is_document(path: str) -> bool:
+    """Whether a file is documentation, or is what kl or an editor leaves: no run is needed after an edit of it."""
+    name, folder = path.rpartition("/")[2], path.partition("/")[0]
+    if path.startswith(".kl/") or name.endswith(HARMLESS) or _DOCUMENT_NAMES.fullmatch(name):
+        return not path.endswith(".py")
+    return folder in ("doc", "docs") and name.endswith(".txt")
+
+
+def edits_since(repo: Repository, green: Mapping[str, Any], place: WorktreeState) -> str:
+    """`your last green run (5d1e0a77) predates your last edit to src/a.py`; empty where nothing was edited.
+
+    `green`: `run`, `head`, `dirty` and `changes` of that run (see `WorktreeState.differences`). No file is read, and
+    git is asked only where HEAD is another commit. GitFailed.
+    """
+    before, head = green["changes"], green["head"]
+    if not isinstance(before, Mapping) or not head or (green["dirty"] and not before):
+        return ""
+    paths = {path for path in {*before, *place.differences} if before.get(path) != place.differences.get(path)}
+    if head != place.head:
+        found = changed_files(repo, f"{head}^{{tree}}", f"{place.head}^{{tree}}")
+        for path, (old, new) in (found or {}).items():
+            same = before.get(path, old) == place.differences.get(path, new)
+            paths = paths - {path} if same else paths | {path}
+    edited = sorted(path for path in paths if not is_document(path))
+    run = str(green["run"])[:8]
+    return f"your last green run ({run}) predates your last edit to {name_list(edited, _NAMED)}" if edited else ""

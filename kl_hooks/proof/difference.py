@@ -19,22 +19,18 @@ from kl_hooks.code.file_facts import facts_of
 from kl_hooks.code.scanner.parser import Facts, Read
 from kl_hooks.code.scanner.python import scanners_of
 from kl_hooks.config.settings import SETTINGS_FILE, verify_exclude
-from kl_hooks.evidence.capture import HARMLESS
+from kl_hooks.evidence import provenance
 from kl_hooks.evidence.ledger import newest_header
 from kl_hooks.git.files import FileEntry, path_matches, read_files, states_at
 from kl_hooks.git.repository import Repository, git_in
 from kl_hooks.git.worktree import STAGED, WorktreeState, changed_files, tree_of_revision
 from kl_hooks.model.problem import Problems
 from kl_hooks.model.receipt import Receipt
-from kl_hooks.model.text import name_list
 from kl_hooks.proof.expected_tests import CONFIG_NAMES, PytestConfig, pytest_table
 from kl_hooks.proof.transfer import Difference, FileChange, FileSymbols
 from kl_hooks.store.database import Database, chunks
 from kl_hooks.workspace import Workspace
 
-_DOCUMENT_NAMES: Final = re.compile(
-    r"(?i)(?:license|licence|copying|authors|notice|codeowners|changelog|changes|history|news)(?:[.-].*)?|\.gitignore"
-)
 _DEPENDENCIES: Final = re.compile(
     r"(?i)(?:.*requirements.*\.(?:txt|in)|constraints.*\.txt|(?:uv|poetry|pdm|pixi)\.lock|pipfile(?:\.lock)?"
     r"|pylock.*\.toml|setup\.py|environment\.ya?ml)"
@@ -44,7 +40,6 @@ _COMPILED: Final = (".c", ".h", ".cc", ".cpp", ".pyx", ".pxd", ".rs", ".so", ".p
 """What is executed, and not as Python's source."""
 _TABLES: Final = ("dependencies", "optional-dependencies", "requires-python", "entry-points", "scripts", "dynamic")
 _TOOLS: Final = ("poetry", "setuptools", "hatch", "pdm", "uv", "flit", "pixi")
-_NAMED: Final = 3
 _BUILDERS: Final = frozenset({"setup.py", "conf.py", "noxfile.py", "tasks.py"})
 """Python files that read documentation and are no test."""
 
@@ -102,12 +97,9 @@ def difference(
 
 def is_document(path: str, exclude: Sequence[str] = ()) -> bool:
     """Whether a file is documentation, or no test needs it for another reason. `exclude`: `verify.exclude`."""
-    name, folder = path.rpartition("/")[2], path.partition("/")[0]
     if path.endswith(".py"):
         return False
-    if path.startswith(".kl/") or name.endswith(HARMLESS) or _DOCUMENT_NAMES.fullmatch(name):
-        return True
-    return (folder in ("doc", "docs") and name.endswith(".txt")) or any(path_matches(path, one) for one in exclude)
+    return provenance.is_document(path) or any(path_matches(path, one) for one in exclude)
 
 
 class _Reader:
@@ -272,19 +264,7 @@ def edits_since_green(ws: Workspace, db: Database | None, place: WorktreeState) 
     if found_header is None or ws.repo is None or not place.head:
         return ""
     header = found_header[1]
-    before, head = header["environment"].get("changes") or {}, header["head"]
-    if not isinstance(before, Mapping) or not head or (header["dirty"] and not before):
-        return ""
-    paths = {path for path in {*before, *place.differences} if before.get(path) != place.differences.get(path)}
-    if head != place.head:
-        found = changed_files(ws.repo, f"{head}^{{tree}}", f"{place.head}^{{tree}}")
-        for path, (old, new) in (found or {}).items():
-            same = before.get(path, old) == place.differences.get(path, new)
-            paths = paths - {path} if same else paths | {path}
-    # what no test needs is no edit that a run could miss
-    edited = sorted(path for path in paths if not is_document(path))
-    run = str(header["run"])[:8]
-    return f"your last green run ({run}) predates your last edit to {name_list(edited, _NAMED)}" if edited else ""
+    return provenance.edits_since(ws.repo, {**header, "changes": header["environment"].get("changes") or {}}, place)
 
 
 def _is_green(header: Mapping[str, Any]) -> bool:

@@ -9,10 +9,10 @@ from typing import Any, Final, NamedTuple
 
 from kl_hooks.code.modules import module_names
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
-from kl_hooks.evidence.executed import Executed
+from kl_hooks.evidence.executed import COVERAGE, Executed
 from kl_hooks.evidence.flaky import FlakyPasses
 from kl_hooks.evidence.ingestion import Snapshot
-from kl_hooks.evidence.ledger import Entry
+from kl_hooks.evidence.ledger import Entry, recent
 from kl_hooks.evidence.provenance import worktree_state
 from kl_hooks.git.commits import count_since
 from kl_hooks.git.repository import Repository, merge_base
@@ -26,6 +26,8 @@ from kl_hooks.workspace import Workspace
 
 PROVEN: Final = "proven"
 NEVER: Final = "never exercised"
+_IMPORTED: Final = 3
+"""Imported files of coverage data that are asked."""
 _EXECUTABLE: Final = ("function:", "method:", "property:", "type:", "interface:", "namespace:")
 
 
@@ -89,13 +91,20 @@ class Runs:
         others = other_runs(ws, repo, seen, content.trees, content.other)
         self.parts: list[OtherRun] = sorted([*direct, *others], key=lambda one: -one.original.seq)
         self.flaky = FlakyPasses(ws, seen.db)
-        self._repo, self._ages = repo, dict[str, int | None]()
+        self._repo, self._ages, self._seen = repo, dict[str, int | None](), seen
 
     def age(self, head: str | None) -> int | None:
         """Commits since a commit; None where git does not know it."""
         if head and head not in self._ages:
             self._ages[head] = count_since(self._repo, head)
         return self._ages[head] if head else None
+
+    @cached_property
+    def imported(self) -> list[tuple[Entry, Executed]]:
+        """The newest imported coverage data: which tests executed a symbol, without outcomes."""
+        entries = recent(self._seen.db, _IMPORTED, COVERAGE) if self._seen.db else []
+        found = ((entry, self._seen.executed(entry)) for entry in entries)
+        return [(entry, executed) for entry, executed in found if executed is not None]
 
     @cached_property
     def results(self) -> dict[str, Result]:
@@ -359,13 +368,36 @@ def tests_of(runs: Runs, name: str) -> list[SymbolTest]:
                     )  # fmt: skip
                     known_runs.setdefault(test, set()).add(receipt.run)
                     found.setdefault(test, one)
+    for one in _imported_tests(runs, name):
+        known |= {one.symbol.partition(":")[2]} if _matches(one.symbol, "", name) else set()
+        found.setdefault(one.test, one)
     if len(known) > 1:
         hint = f"Give one of: {', '.join(sorted(known)[:5])}"
         raise UsageProblem("several executed symbols are named so.", place=name, hint=hint)
     if not found and not known:
         hint = "A symbol is a name such as shop.cart.total; runs with symbols: kl evidence list"
         raise UsageProblem("no recorded test executed it.", place=name, hint=hint)
-    return sorted(one._replace(runs=len(known_runs[one.test])) for one in found.values())
+    return sorted(one._replace(runs=len(known_runs.get(one.test, ()))) for one in found.values())
+
+
+def _imported_tests(runs: Runs, name: str) -> Iterator[SymbolTest]:
+    """The tests that executed a symbol by imported coverage data, with their newest recorded outcome."""
+    why = "imported coverage data shows that it executed it"
+    for entry, executed in runs.imported:
+        for index, one in enumerate(executed.symbols):
+            if not _matches(one.symbol, executed.places[one.symbol], name):
+                continue
+            for test in executed.tests:
+                if index in executed.tests.indexes(test):
+                    known = _result_of(runs, test)
+                    outcome, run = (known.outcome, known.run) if known else ("unknown", entry.receipt.run)
+                    yield SymbolTest(test, one.symbol, outcome, entry.receipt.ended, run, NOT_ASSESSED, why)
+
+
+def _result_of(runs: Runs, test: str) -> Result | None:
+    """The newest result of a test; of a function with cases the worst."""
+    cases = [one for name, one in runs.results.items() if name == test or name.partition("[")[0] == test]
+    return min(cases, key=lambda one: one.outcome not in REFUTES, default=None)
 
 
 def _matches(symbol: str, path: str, name: str) -> bool:

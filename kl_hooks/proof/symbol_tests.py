@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kl_hooks.code.query.lookup import nested_symbols, symbols_by_id
 from kl_hooks.evidence.claims import current_claims
-from kl_hooks.evidence.executed import Executed, executed_of_run, runs_with_symbols, tests_of_symbols
+from kl_hooks.evidence.executed import COVERAGE, Executed, executed_of_run, runs_with_symbols, tests_of_symbols
 from kl_hooks.evidence.flaky import FlakyPasses, FlakyTest
 from kl_hooks.evidence.ingestion import sync_evidence
 from kl_hooks.evidence.ledger import Entry, entries_of_tree, entry_of_run, failing_runs, here_first, recent
 from kl_hooks.evidence.provenance import worktree_state
 from kl_hooks.git.commits import count_since
 from kl_hooks.graph import links
+from kl_hooks.model.claim import Tier
 from kl_hooks.model.package import Candidate
 from kl_hooks.model.receipt import REFUTES, Evidence
 from kl_hooks.model.symbol import split_id
@@ -101,14 +102,22 @@ def tests_calling(db: Database, ids: Sequence[str]) -> dict[str, set[str]]:
     return {one: set().union(*(tests.get(user, set()) for user in some)) for one, some in users.items()}
 
 
-def tests_executing(ws: Workspace, graph: Database, ids: Sequence[str]) -> dict[str, set[str]]:
-    """Return, for each symbol that recorded tests executed, the IDs of these; of a class those of its methods."""
+def tests_executing(ws: Workspace, graph: Database, ids: Sequence[str]) -> tuple[dict[str, set[str]], set[str]]:
+    """Return (symbol that tests executed → their IDs, the symbols of which imported coverage data alone shows it).
+
+    Of a class the tests of its methods.
+    """
     members = {one: _members(graph, one) for one in ids}
     with ws.store.reading() as db:
         wanted = sorted({name for some in members.values() for name in some})
         known = tests_of_symbols(db, wanted) if db is not None else {}
-    found = {one: {f"test:{test}" for name in some for test in known.get(name, ())} for one, some in members.items()}
-    return {one: tests for one, tests in found.items() if tests}
+    found: dict[str, set[str]] = {}
+    recorded: set[str] = set()
+    for one, some in members.items():
+        for test, execution in (pair for name in some for pair in known.get(name, {}).items()):
+            found.setdefault(one, set()).add(f"test:{test}")
+            recorded |= {one} if execution.recorder != COVERAGE else set()
+    return found, found.keys() - recorded
 
 
 def _members(graph: Database, identifier: str) -> list[str]:
@@ -134,6 +143,8 @@ class ExecutedBy(NamedTuple):
     """The symbol's code was another then."""
     flaky: str = ""
     """`flaky: failed in 2 of 6 runs (10% to 70%)`, where the test passed by chance."""
+    recorder: str = ""
+    """What saw it, such as `sys.monitoring`; `coverage`: imported, and assumed."""
 
 
 def executed_by(ws: Workspace, graph: Database, symbol: Symbol) -> list[ExecutedBy]:
@@ -148,6 +159,10 @@ def executed_by(ws: Workspace, graph: Database, symbol: Symbol) -> list[Executed
         passes = FlakyPasses(ws, db)
         runs = {(test, one.run) for some in known.values() for test, one in some.items()}
         flaky = {key: passes.why(key[0], entry.receipt) for key in runs if (entry := entries[key[1]])}
+        # coverage data has no outcomes: those of the newest runs of these tests
+        imported = {test for some in known.values() for test, one in some.items() if one.recorder == COVERAGE}
+        newest = recent(db, RECENT_RUNS, "pytest") if db and imported else []
+        last = _last_outcomes(newest, set(), {f"test:{test}" for test in imported})[0]
     heads = {entry.receipt.head for entry in entries.values() if entry and entry.receipt.head}
     since = {head: count_since(ws.repo, head) for head in sorted(heads)} if ws.repo else {}
     outcomes = {run: _outcomes(entry) for run, entry in entries.items()}
@@ -157,8 +172,11 @@ def executed_by(ws: Workspace, graph: Database, symbol: Symbol) -> list[Executed
             if entry is None or (before is not None and before.runs >= one.runs):
                 continue
             changed = identifier == symbol.id and one.content_hash != symbol.content_hash
-            outcome, age = outcomes[one.run].get(test, "unknown"), since.get(entry.receipt.head or "")
-            found[test] = ExecutedBy(test, outcome, one.run, age, one.runs, changed, flaky.get((test, one.run), ""))
+            cases = [last[case][0] for case in last if f"test:{test}" in (case, _function(case))]
+            shown = min(cases, key=lambda word: word not in REFUTES, default="unknown")
+            outcome, age = outcomes[one.run].get(test, shown), since.get(entry.receipt.head or "")
+            found[test] = ExecutedBy(test, outcome, one.run, age, one.runs, changed, flaky.get((test, one.run), ""),
+                                     one.recorder)  # fmt: skip
     return sorted(found.values(), key=lambda one: (one.outcome not in REFUTES, one.test))
 
 
@@ -281,10 +299,13 @@ def is_test_path(path: str) -> bool:
     return not {"test", "tests", "testing"}.isdisjoint(folders) or name.startswith(("test_", "conftest."))
 
 
-def results(ws: Workspace, tests: Mapping[str, set[str]], executing: Collection[str] = ()) -> dict[str, TestResults]:
+def results(
+    ws: Workspace, tests: Mapping[str, set[str]], executing: Collection[str] = (), assumed: Collection[str] = ()
+) -> dict[str, TestResults]:
     """Return what the newest runs show of each group of tests; a group of which nothing was recorded is absent.
 
-    `executing`: the groups whose tests are known to execute the code, as IDs of cases.
+    `executing`: the groups whose tests are known to execute the code, as IDs of cases; `assumed`: those of them of
+    which imported coverage data alone shows it.
     """
     wanted = set().union(*tests.values()) if tests else set()
     if not wanted:
@@ -312,7 +333,8 @@ def results(ws: Workspace, tests: Mapping[str, set[str]], executing: Collection[
         if failed or passed:
             # what passes by chance shows nothing, and lowers nothing that others show
             shown = [case for case in passed if case not in chance] or passed
-            least = min((claims[case].tier for case in shown), default=None)
+            tiers = [claims[case].tier for case in shown] + [Tier.ASSUMED] * (name in assumed and bool(shown))
+            least = min(tiers, default=None)
             current = all(case in here for case in cases)
             known = [ages.get(last[case][1].receipt.head or "") for case in (*failed, *passed)]
             age = min((one for one in known if one is not None), default=None)

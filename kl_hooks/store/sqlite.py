@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
-from kl_hooks.errors import EnvironmentProblem, StoreBusy
+from kl_hooks.errors import EnvironmentProblem, StoreBusy, UsageProblem
 from kl_hooks.model.text import one_line
 from kl_hooks.store.database import Row, damaged_error, newer_error
 from kl_hooks.store.files import sync_folder
@@ -250,6 +250,21 @@ def open_sqlite(path: Path, *, write: bool, busy_ms: int = BUSY_MS) -> SqliteDat
             database.close()
         raise (_translate(error, path) if isinstance(error, sqlite3.Error) else error) from None
     return database
+
+
+@contextmanager
+def open_foreign(path: Path) -> Iterator[SqliteDatabase]:
+    """A database of another program, for reading alone: nothing is written beside it. UsageProblem for what is none."""
+    database = None
+    try:
+        database = SqliteDatabase(_connect(path, "immutable=1", BUSY_MS), path, read_only=True)
+        _configure(database)
+        yield database
+    except (sqlite3.Error, EnvironmentProblem) as problem:
+        raise UsageProblem("it is no database that can be read.", place=str(path)) from problem
+    finally:
+        if database is not None:
+            database.close()
 
 
 def _create(path: Path) -> None:

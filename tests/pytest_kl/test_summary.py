@@ -10,7 +10,7 @@ from kl_hooks.git.worktree import WorktreeState
 from pytest_kl import outcome
 from tests.support import run_in_process
 
-from .recorded import environment, only, repository, run_pytest
+from .recorded import environment, git, only, repository, run_pytest
 
 TEST = {"test_x.py": "def test_a(): pass\n"}
 
@@ -60,6 +60,35 @@ def test_one_line_at_the_start_and_two_at_the_end_of_a_pass(tmp_path: Path) -> N
         f"kl: run {short}: 1 passed; recorded as passed",
         f"kl: kl evidence show {short}",
     ]
+
+
+LOADED = """
+import sys
+def pytest_collection_modifyitems(items):
+    print("loaded", [one for one in ("kl_hooks.proof.difference", "kl_hooks.evidence.ledger") if one in sys.modules])
+"""
+
+
+def test_the_header_names_what_was_edited_since_the_last_green_run(tmp_path: Path) -> None:
+    repository(tmp_path, {**TEST, "shop.py": "PRICE = 1\n", "conftest.py": LOADED})
+
+    def header(*args: str, forked: bool = True) -> list[str]:
+        done = run_pytest(tmp_path, "-s", "--kl-symbols=off", *args, forked=forked)
+        assert "loaded []" in done.stdout or forked, done.stdout
+        return [line.partition(") ")[2] for line in ours(done.stdout) if "predates" in line]
+
+    assert header() == []
+    assert header() == []
+    (tmp_path / "shop.py").write_text("PRICE = 2\n", encoding="utf-8")
+    (tmp_path / "notes.md").write_text("No test needs it.\n", encoding="utf-8")
+    # a run that is not green does not count; the note costs no database and no reading of code
+    assert header("--collect-only", forked=False) == ["predates your last edit to shop.py"]
+    git(tmp_path, "commit", "-qam", "Another price")
+    assert header() == ["predates your last edit to shop.py"]
+    git(tmp_path, "commit", "-q", "--amend", "-m", "The same content")
+    assert header() == []
+    git(tmp_path, "switch", "-qc", "other", "HEAD~")
+    assert header() == [], "another branch is no edit"
 
 
 def test_what_is_no_evidence_states_why(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from kl_hooks.evidence.executed import Executed, read_executed
-from pytest_kl.executed import _without_unnamed
+from kl_hooks.proof.execution import _without_unnamed
 
 from .recorded import HERE, environment, only, repository, run_pytest
 
@@ -283,6 +283,9 @@ def test_a_run_without_symbols_is_recorded_as_before(
     assert not list((folder / ".git" / "kl" / "spool").glob("*.executed"))
     facts = end["environment"].get("executed")
     assert facts is None if not why else facts["trouble"] in why.split("|"), facts
+    lines = [line for line in done.stdout.splitlines() if "which functions each test executes" in line]
+    assert len(lines) == bool(why)
+    assert not why or lines[0].partition(" is not recorded: ")[2] in why.split("|")
 
 
 IN_A_PROGRAM = """

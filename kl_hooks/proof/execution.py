@@ -1,7 +1,7 @@
-"""From what the tracers noted to executed symbols: names and hashes by the scanner's facts of each file.
+"""From what tracers noted to executed symbols: names and hashes by the scanner's facts of each file.
 
-At the end of the run, in the process that records it: right afterwards the developer edits the files. A file that was
-edited during the run is *unknown*, with the reason.
+At the end of a run, in the process that records it: right afterwards the developer edits the files. A file that was
+edited during the run is *unknown*, with the reason. Coverage data of another tool is named the same way.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from kl_hooks.code.modules import MARKERS, ModuleIndex, absolute
 from kl_hooks.code.scanner.python import content_keys, scanners_of
 from kl_hooks.errors import KlError
 from kl_hooks.evidence.executed import Executed, SymbolHash, TestFile, TestSets, test_path, write_executed
-from kl_hooks.git.files import read_files, worktree_files
+from kl_hooks.git.files import FileEntry, files_at, read_files, worktree_files
 from kl_hooks.git.objects import object_id
 from kl_hooks.git.worktree import scan_worktree
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from kl_hooks.code.scanner.parser import Facts, Key
     from kl_hooks.git.repository import Repository
     from kl_hooks.workspace import Workspace
+
 
 _OPTIMIZED: Final = 0x1
 """Flag of the code of functions; the body of a class has none (inspect.CO_OPTIMIZED)."""
@@ -57,7 +58,7 @@ class Trace:
 
     def add(self, plain: Mapping[str, Any], name: Callable[[str], str]) -> None:
         """One process's notes (`Tracer.plain`). `name` gives a test's ID in the record."""
-        own = [self._number(tuple(code)) for code in plain["codes"]]
+        own = [self.number(tuple(code)) for code in plain["codes"]]
 
         def codes(packed: bytes) -> set[int]:
             return {own[at] for at in array("I", packed)}
@@ -87,11 +88,17 @@ class Trace:
         self.trouble = self.trouble or plain["trouble"]
         self.recorder = plain["recorder"]
 
-    def _number(self, code: Any) -> int:
+    def number(self, code: tuple[str, str, int, int]) -> int:
+        """The number of a code object: (path, qualified name, first line, flags)."""
         number = self._numbers.setdefault(code, len(self.codes))
         if number == len(self.codes):
             self.codes.append(code)
         return number
+
+    def executed(self, ws: Workspace, run: str, names: Sequence[str], tree: str | None = None) -> Executed:
+        """The symbols that these code objects are, by the files on disk or in a tree; `names`: the tests of the run."""
+        assert ws.repo is not None
+        return _Resolver(ws, ws.repo, self, tree).executed(run, names)
 
 
 def _reached(used: Iterable[int], fixtures: Sequence[Any]) -> set[int]:
@@ -117,13 +124,12 @@ def record_executed(
     `traces`: of each process (`Tracer.plain`); `name` gives the ID of a test in the record. `names`: the tests of the
     record; one that no process has noted is recorded as incomplete.
     """
-    assert ws.repo is not None
     trace = Trace()
     for one in traces:
         trace.add(one, name)
     if trace.trouble:
         return {"trouble": trace.trouble}
-    executed = _Resolver(ws, ws.repo, trace).executed(run, names)
+    executed = trace.executed(ws, run, names)
     digest = write_executed(folder, executed)
     return {
         "digest": digest, "symbols": len(executed.symbols), "tests": len(executed.tests), "recorder": trace.recorder,
@@ -134,12 +140,18 @@ def record_executed(
 class _Resolver:
     """The facts of the files that a run executed, and symbols by what a code object is called."""
 
-    def __init__(self, ws: Workspace, repo: Repository, trace: Trace) -> None:
+    def __init__(self, ws: Workspace, repo: Repository, trace: Trace, tree: str | None) -> None:
         self._ws, self._repo, self._trace = ws, repo, trace
         self._scanners = scanners_of(ws.plugins)
-        scan = scan_worktree(repo)
-        self._tracked = {path for _, _, path in scan.listing.staged_blobs()}
-        self.entries = {one.path: one for one in worktree_files(repo, (".py", *MARKERS), scan)}
+        self._source, self._tracked = "objects" if tree else "worktree", set[str]()
+        suffixes = (".py", *MARKERS)
+        if tree:
+            found = files_at(repo, tree, suffixes)
+        else:
+            scan = scan_worktree(repo)
+            self._tracked = {path for _, _, path in scan.listing.staged_blobs()}
+            found = worktree_files(repo, suffixes, scan)
+        self.entries = {one.path: one for one in found}
         self._keys = content_keys(self.entries.values(), self._scanners)
         self._known: dict[Key, Facts] = {}
         self._fresh: dict[Key, Facts] = {}
@@ -170,9 +182,12 @@ class _Resolver:
         for start in range(0, len(todo), _AT_ONCE):
             some = [self.entries[path] for path in todo[start : start + _AT_ONCE]]
             keys = {one.path: self._keys[one.path] for one in some}
-            found = scan_missing(some, keys, {}, lambda entries: read_files(self._repo, entries), self._scanners)
+            found = scan_missing(some, keys, {}, self._read, self._scanners)
             self._fresh.update(found)
         return [path for path in paths if self._keys[path] in self._known or self._keys[path] in self._fresh]
+
+    def _read(self, entries: Sequence[FileEntry]) -> Iterator[tuple[FileEntry, bytes]]:
+        return read_files(self._repo, entries, self._source)
 
     def _has(self, key: Key, symbols: bool) -> bool:
         # without symbols a row has an empty list: every file that can be read has its module among them

@@ -1,0 +1,321 @@
+"""Coverage data with a context for each test, from coverage.py and pytest-cov, as executed symbols.
+
+Such a file has lines, and neither outcomes nor contents. Its links are *assumed*: they show which tests to read and to
+run, and no result is valid because of them. The content is the tree that whoever imports the file names, or what is on
+disk, without the files that were changed after it was measured. The file is read by its documented tables
+(coverage.readthedocs.io/en/latest/dbschema.html): coverage.py need not be installed here.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from hashlib import sha256
+from itertools import groupby
+from pathlib import Path
+from types import CodeType
+from typing import Any, Final, NamedTuple
+
+from kl_hooks.clock import iso
+from kl_hooks.code.modules import module_names
+from kl_hooks.errors import EnvironmentProblem, UsageProblem
+from kl_hooks.evidence.executed import COVERAGE, Executed, executed_digest, store_executed
+from kl_hooks.evidence.integrity import ledger_writer
+from kl_hooks.evidence.ledger import append, has_receipt
+from kl_hooks.evidence.provenance import producer
+from kl_hooks.git.files import FileEntry, files_at, read_files, worktree_files
+from kl_hooks.git.repository import Repository
+from kl_hooks.model.canonical import digest
+from kl_hooks.model.receipt import Receipt
+from kl_hooks.proof.execution import Trace
+from kl_hooks.store.redaction import redact
+from kl_hooks.store.sqlite import open_foreign
+from kl_hooks.workspace import Workspace, require_setup
+
+CHANGED: Final = "it changed after it was measured"
+_FORMAT: Final = 7
+"""The version of the tables; the one since coverage.py 5.0."""
+_LARGEST: Final = 1 << 30
+_PHASES: Final = {"setup": 0, "run": 1, "teardown": 2}
+"""The last word of a context of pytest-cov (`--cov-context=test`), as in `Trace.tests`."""
+_MODULE: Final = "<module>"
+_OPTIMIZED: Final = 0x1
+"""Flag of the code of functions (inspect.CO_OPTIMIZED)."""
+
+
+class Lines(NamedTuple):
+    """What one context executed of one file."""
+
+    path: str
+    """As the data file has it."""
+    context: str
+    lines: frozenset[int]
+    entered: frozenset[int]
+    """First lines of the code objects that were entered; only branch data has them."""
+
+
+@dataclass
+class ImportedCoverage:
+    """What became of a data file."""
+
+    run: str
+    known: bool = False
+    """It was imported before."""
+    tests: int = 0
+    symbols: int = 0
+    unknown: Mapping[str, str] = field(default_factory=dict)
+    """Path → why its lines could not be given to symbols."""
+    unnamed: tuple[str, ...] = ()
+    """Contexts that name no test of this repository."""
+    outside: int = 0
+    """Measured files that this content does not have."""
+
+
+def import_coverage(ws: Workspace, path: Path, tree: str | None) -> ImportedCoverage:
+    """Import a data file as a run without outcomes. `tree`: the content that was measured; None: what is on disk.
+
+    UsageProblem for what is no data file with contexts of tests of this repository.
+    """
+    require_setup(ws)
+    if ws.repo is None:
+        raise EnvironmentProblem("not a git repository.", place=str(ws.root), hint="Run it inside a repository.")
+    content, measured = path.read_bytes() if path.stat().st_size < _LARGEST else b"", path.stat().st_mtime
+    rows = list(_read_lines(path))
+    entries = files_at(ws.repo, tree, (".py",)) if tree else worktree_files(ws.repo, (".py",))
+    files = _Measured(ws.repo, entries, tree, measured)
+    # the same lines mean other symbols in another content
+    named = sorted([one.path, one.blob] for one in entries)
+    done = ImportedCoverage(digest("coverage/1", [sha256(content).hexdigest(), named])[:32])
+    trace = files.trace(rows, done)
+    if not trace.tests:
+        names = ", ".join(repr(one) for one in done.unnamed[:3]) or "none at all"
+        hint = "Measure with: pytest --cov --cov-context=test (or dynamic_context = test_function)"
+        raise UsageProblem(f"it has no contexts of tests of this repository ({names}).", place=str(path), hint=hint)
+    executed = trace.executed(ws, done.run, ())
+    done.tests, done.symbols, done.unknown = len(executed.tests), len(executed.symbols), executed.unknown
+    receipt = _receipt(ws, executed, tree, iso(int(measured * 1_000_000)))
+    with ledger_writer(ws) as db:
+        done.known = has_receipt(db, done.run)
+        if not done.known:
+            append(db, [receipt], "imported:coverage")
+            store_executed(db, executed)
+    return done
+
+
+def _receipt(ws: Workspace, executed: Executed, tree: str | None, measured: str) -> Receipt:
+    """A run without outcomes, which vouches for the executed symbols."""
+    facts = {
+        "digest": executed_digest(executed), "symbols": len(executed.symbols), "tests": len(executed.tests),
+        "recorder": COVERAGE,
+    }  # fmt: skip
+    result: dict[str, Any] = {
+        "exit": None, "complete": False, "how": "imported", "verdict": "inconclusive",
+        "reasons": ["coverage data has no outcomes"], "counts": {},
+    }  # fmt: skip
+    return Receipt(
+        run=executed.run, source=COVERAGE, observer=COVERAGE, producer=redact(producer(ws.environ)), evidence=(),
+        started=measured, ended=measured, tree=tree, tree_end=tree, selection={"args": []}, result=result,
+        environment={"executed": facts},
+    )  # fmt: skip
+
+
+# the data file
+
+
+def _read_lines(path: Path) -> Iterator[Lines]:
+    """The lines by file and context. UsageProblem for another file."""
+    if path.stat().st_size >= _LARGEST:
+        raise UsageProblem(f"it has more than {_LARGEST:,} bytes.", place=str(path))
+    with open_foreign(path) as db:
+        if db.row("SELECT 1 FROM sqlite_master WHERE name = 'coverage_schema'") is None:
+            hint = "It is the file .coverage; of a run in parallel: coverage combine"
+            raise UsageProblem("it is no data file of coverage.py.", place=str(path), hint=hint)
+        version = db.row("SELECT version FROM coverage_schema")
+        if version != (_FORMAT,):
+            found = version[0] if version else "none"
+            raise UsageProblem(f"its format {found} is not {_FORMAT}, of coverage.py 5.0 and later.", place=str(path))
+        names = "SELECT file.path, context.context"
+        joined = "JOIN file ON file.id = file_id JOIN context ON context.id = context_id"
+        for file, context, bits in db.rows(f"{names}, numbits FROM line_bits {joined}"):
+            yield Lines(str(file), str(context), frozenset(_numbers(bits)), frozenset())
+        # a negative number is the entry of the code object with that first line
+        arcs = db.rows(f"{names}, fromno, tono FROM arc {joined} ORDER BY file_id, context_id")
+        for (file, context), some in groupby(arcs, key=lambda row: (str(row[0]), str(row[1]))):
+            pairs = [(int(start), int(end)) for _, _, start, end in some]
+            lines = {number for pair in pairs for number in pair if number > 0}
+            yield Lines(file, context, frozenset(lines), frozenset(-start for start, _ in pairs if start < 0))
+
+
+def _numbers(bits: Any) -> Iterator[int]:
+    """The lines of a bit map: bit n of byte m is line 8 m + n (coverage.numbits)."""
+    for place, byte in enumerate(bytes(bits)):
+        for bit in range(8):
+            if byte >> bit & 1:
+                yield place * 8 + bit
+
+
+# from lines to code objects
+
+
+class _Code(NamedTuple):
+    """A code object of a file."""
+
+    name: str
+    first: int
+    flags: int
+    lines: frozenset[int]
+    """Those that no code object around it has: `def` is executed by the module."""
+
+    @property
+    def runs_at_import(self) -> bool:
+        """Whether it is the body of a module, or of a class that is not in a function."""
+        return not self.flags & _OPTIMIZED and "<locals>" not in self.name
+
+
+def _codes(code: CodeType, around: frozenset[int] = frozenset()) -> Iterator[_Code]:
+    lines = frozenset(line for _, _, line in code.co_lines() if line)
+    yield _Code(code.co_qualname, code.co_firstlineno, code.co_flags, lines - around)
+    for one in code.co_consts:
+        if isinstance(one, CodeType):
+            yield from _codes(one, around | lines)
+
+
+class _Measured:
+    """The files of a content, found by the paths of a data file that may come from another machine."""
+
+    def __init__(self, repo: Repository, entries: Sequence[FileEntry], tree: str | None, measured: float) -> None:
+        self._repo, self._tree, self._measured = repo, tree, measured
+        self._entries = {one.path: one for one in entries}
+        self._codes: dict[str, list[_Code]] = {}
+        self._lines: dict[str, list[str]] = {}
+
+    def trace(self, rows: Sequence[Lines], done: ImportedCoverage) -> Trace:
+        """What the tests executed. Notes in `done` what could not be named."""
+        trace = Trace(recorder=COVERAGE)
+        paths = self._paths({one.path for one in rows})
+        done.outside = len({one.path for one in rows} - paths.keys())
+        self._load(sorted(set(paths.values())), trace)
+        by_file: dict[str, list[Lines]] = {}
+        for one in rows:
+            if one.path in paths and paths[one.path] in self._codes:
+                by_file.setdefault(paths[one.path], []).append(one)
+        contexts = _Contexts({one.context for one in rows}, sorted(self._entries), sorted(set(paths.values())))
+        for path, some in by_file.items():
+            if why := self._flaw(path, some):
+                trace.unknown[path] = why
+            else:
+                self._add(trace, path, some, contexts)
+        done.unnamed = contexts.unnamed
+        trace.incomplete = dict.fromkeys(trace.tests, "from imported coverage data")
+        return trace
+
+    def _paths(self, measured: set[str]) -> dict[str, str]:
+        """Path in the data → path in the content. The checkout may have been elsewhere: where most files fit."""
+        roots: Counter[str] = Counter()
+        found: dict[str, tuple[str, str]] = {}
+        top = f"{self._repo.top}/"
+        for one in measured:
+            plain = one.replace("\\", "/")
+            parts = plain.split("/")
+            tails = ("/".join(parts[at:]) for at in range(len(parts)))
+            tail = next((tail for tail in tails if tail in self._entries), "")
+            if tail:
+                root = plain[: len(plain) - len(tail)]
+                # a file of this checkout beats any number of others, such as installed copies
+                roots[root] += 1_000_000 if root == top else 1
+                found[one] = (root, tail)
+        best = max(roots, key=lambda root: (roots[root], root), default="")
+        return {one: tail for one, (root, tail) in found.items() if root == best}
+
+    def _load(self, paths: Sequence[str], trace: Trace) -> None:
+        """The code objects of these files; the reason where a file is of no use."""
+        wanted = []
+        for path in paths:
+            if not self._tree and (self._repo.top / path).stat().st_mtime > self._measured:
+                trace.unknown[path] = CHANGED
+            else:
+                wanted.append(self._entries[path])
+        for entry, source in read_files(self._repo, wanted, "objects" if self._tree else "worktree"):
+            try:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")  # the compiler's own, about code that is not ours
+                    code = compile(source, entry.path, "exec", dont_inherit=True)
+                self._codes[entry.path] = list(_codes(code))
+                self._lines[entry.path] = source.decode("utf-8", "replace").split("\n")
+            except (SyntaxError, ValueError, RecursionError, MemoryError) as problem:
+                trace.unknown[entry.path] = f"it can't be read ({type(problem).__name__})"
+
+    def _flaw(self, path: str, rows: Sequence[Lines]) -> str:
+        """Whether lines were executed that this content can't execute: then another one was measured."""
+        lines = self._lines[path]
+        last = max((max(one.lines, default=0) for one in rows), default=0)
+        if last > len(lines):
+            return f"line {last} was executed, and it has {len(lines)}"
+        for number in sorted(set().union(*(one.lines for one in rows))):
+            text = lines[number - 1].strip()
+            if (not text or text.startswith("#")) and lines != [""]:
+                return f"line {number} was executed, which has no code"
+        return ""
+
+    def _add(self, trace: Trace, path: str, rows: Sequence[Lines], contexts: _Contexts) -> None:
+        """What each context started of one file. What runs at import belongs to the file, whoever came first."""
+        by_line: dict[int, set[int]] = {}
+        first: dict[int, set[int]] = {}
+        codes = self._codes[path]
+        for at, code in enumerate(codes):
+            for line in code.lines:
+                by_line.setdefault(line, set()).add(at)
+            if code.name != _MODULE:
+                first.setdefault(code.first, set()).add(at)
+        numbers = [trace.number((path, one.name, one.first, one.flags)) for one in codes]
+        at_import = trace.modules.setdefault(path, set())
+        for row in rows:
+            started = {at for line in row.lines for at in by_line.get(line, ())}
+            started |= {at for line in row.entered for at in first.get(line, ())}
+            at_import |= {numbers[at] for at in started if codes[at].runs_at_import}
+            if test := contexts.tests.get(row.context):
+                name, phase = test
+                sets = trace.tests.setdefault(name, (set(), set(), set()))
+                sets[phase].update(numbers[at] for at in started if not codes[at].runs_at_import)
+
+
+class _Contexts:
+    """The tests that contexts name."""
+
+    def __init__(self, contexts: set[str], files: Sequence[str], measured: Sequence[str]) -> None:
+        self._files = frozenset(files)
+        self._modules: dict[str, list[str]] = {}
+        """Module as its frames call it → its measured files."""
+        for path, module in module_names(files).items():
+            parts = module.split(".")
+            for at in range(len(parts) if path in set(measured) else 0):
+                self._modules.setdefault(".".join(parts[at:]), []).append(path)
+        # a static context comes before the dynamic one, with a bar between (coverage.collector)
+        static = [one for one in contexts if one and "::" not in one and any(c.startswith(f"{one}|") for c in contexts)]
+        self.tests: dict[str, tuple[str, int]] = {}
+        """Context → node ID and phase."""
+        unnamed = []
+        for context in sorted(contexts - {"", *static}):
+            prefix = next((f"{one}|" for one in static if context.startswith(f"{one}|")), "")
+            found = self._test(context.removeprefix(prefix))
+            if found:
+                self.tests[context] = found
+            else:
+                unnamed.append(context)
+        self.unnamed = tuple(unnamed)
+
+    def _test(self, context: str) -> tuple[str, int] | None:
+        name, _, phase = context.rpartition("|")
+        if phase in _PHASES:
+            path, colons, rest = name.partition("::")
+            # pytest names files from its own root, which may be below the repository's
+            found = [path] if path in self._files else [one for one in self._files if one.endswith(f"/{path}")]
+            return (f"{found[0]}{colons}{rest}", _PHASES[phase]) if len(found) == 1 else None
+        parts = context.split(".")
+        for at in range(len(parts) - 1, 0, -1):
+            found = self._modules.get(".".join(parts[:at]), [])
+            if len(found) == 1 and parts[-1].startswith("test"):
+                return "::".join([found[0], *parts[at:]]), 1
+        return None
