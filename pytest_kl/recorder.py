@@ -121,7 +121,8 @@ def _note_green_run(recording: Recording, result: Mapping[str, Any]) -> None:
     place = recording.place
     if not result.get("complete") or result.get("verdict") != "passed" or not place.head:
         return
-    note: dict[str, Any] = {"run": recording.run, "head": place.head, "branch": place.branch, "dirty": place.dirty}
+    note: dict[str, Any] = {"run": recording.run, "head": place.head, "branch": place.branch, "dirty": place.dirty,
+                            "tree": place.tree_all}  # fmt: skip
     note |= {"changes": dict(place.differences) if len(place.differences) <= _MOST_CHANGES else {}}
     with suppress(Exception):  # the run is recorded: that the next one has a line less is no failure of this one
         write_atomic(_green_note(recording.workspace), json.dumps(note).encode(), 0o600, sync=False)
@@ -133,6 +134,9 @@ def _edits_line(recording: Recording) -> str:
         green, repo = json.loads(_green_note(recording.workspace).read_bytes()), recording.workspace.repo
         # what another branch has is no edit
         if repo is None or not recording.place.head or green["branch"] != recording.place.branch:
+            return ""
+        # the same content, committed meanwhile: git need not be asked
+        if green["tree"] and green["tree"] == recording.place.tree_all:
             return ""
         found = edits_since(repo, green, recording.place)
     except Exception:  # no such file, or none of ours: a line less, and no word about it
@@ -201,6 +205,7 @@ class Recorder:
         self._internal_error = False
         self._trouble = ""
         self._reported = False
+        self._symbols_reported = False
 
     # the beginning
 
@@ -337,6 +342,7 @@ class Recorder:
                     terminalreporter.write_line(line)
                 if trouble := next((one["trouble"] for one in self._traces if one["trouble"]), ""):
                     terminalreporter.write_line(outcome.symbols_line(trouble))
+                    self._symbols_reported = True
             except Exception as problem:
                 self._fail(problem)
 
@@ -374,6 +380,8 @@ class Recorder:
         known = self._tally.plain() or self._from_workers
         numbers = {"collected": None, "deselected": None, **known, "selected": ending.selected, "ran": ending.ran}
         record = end_record(recording, result, numbers, more, journal.lines)
+        if (trouble := self._executed.get("trouble")) and not self._symbols_reported and not self._silent:
+            self._print_late([outcome.symbols_line(trouble)])
         if self._program:
             self._at_exit.append(partial(self._finish_at_exit, recording, record, ending, uncaught_exception()))
         else:
@@ -455,8 +463,6 @@ class Recorder:
             )
         except Exception as problem:  # among them what a suite raises that has replaced `open` or `sys.modules`
             self._executed = {"trouble": _text(problem)}
-            if not self._silent:
-                self._print_late([outcome.symbols_line(_text(problem))])
 
     def _ending(self) -> outcome.Ending:
         assert self._listener is not None and self._journal is not None

@@ -50,6 +50,11 @@ def run_check(
     found = survey_imports(ws, seen)
     # with a baseline most violations are accepted ones: suggestions wait until the new ones are known
     verdict = judge(manifest, found, utc_day(ws), source, None if seen.baseline is None else ())
+    # a gate that only reports would have nobody to read it, and a commit pays for no database
+    if manifest.runtime_imports == "forbid" or (manifest.runtime_imports == "report" and source == WORKTREE):
+        from kl_hooks.arch.runtime_imports import with_runtime_imports
+
+        verdict = with_runtime_imports(ws, verdict, found, utc_day(ws))
     if manifest.contracts:  # import-linter and grimp start only where they are asked for
         from kl_hooks.arch.contracts import check_contracts
 

@@ -255,17 +255,17 @@ def violations(
             [*found, *forbidden_chains(manifest, whole() if whole else links, modules)],
             key=lambda one: (one.path, one.line),
         )
-    return _numbered(found)
+    return numbered(found)
 
 
-def _numbered(found: Iterable[Violation]) -> list[Violation]:
+def numbered(found: Iterable[Violation]) -> list[Violation]:
     """Number the violations that share a fingerprint, in the order given."""
     seen: Counter[str] = Counter()
-    numbered = []
+    made = []
     for one in found:
         seen[one.fingerprint] += 1
-        numbered.append(replace(one, number=seen[one.fingerprint]))
-    return numbered
+        made.append(replace(one, number=seen[one.fingerprint]))
+    return made
 
 
 def is_excepted(allowance: Allowance, edge: Edge) -> bool:

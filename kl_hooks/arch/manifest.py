@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 # part of the entry's name in the cache: a new number where the form below changes, or old entries would be read
-_KIND = "manifest-5"
+_KIND = "manifest-6"
 
 
 def load_manifest(cache_dir: Path | None, path_name: str, text: bytes) -> Manifest:
@@ -42,6 +42,7 @@ def manifest_to_dict(manifest: Manifest) -> dict[str, Any]:
         "exhaustive": manifest.exhaustive,
         "indirect": manifest.indirect,
         "unassigned_imports": manifest.unassigned_imports,
+        "runtime_imports": manifest.runtime_imports,
         "language": [manifest.language, manifest.language_line],
         "exceptions": [[x.source, x.target, x.until, x.decision, x.line] for x in manifest.exceptions],
         "contracts": [_contract_plain(one) for one in manifest.contracts],
@@ -67,8 +68,11 @@ def manifest_from_dict(path_name: str, value: Any) -> Manifest:
         raise ValueError("not a compiled manifest")
     if value["unassigned_imports"] not in ("follow", "ignore"):
         raise ValueError("not a compiled manifest")
+    if value["runtime_imports"] not in ("report", "forbid", "ignore"):
+        raise ValueError("not a compiled manifest")
     language, place = value["language"]
-    rest = (contracts, indirect, _text(language), _number(place), value["unassigned_imports"])
+    last = (value["unassigned_imports"], value["runtime_imports"])
+    rest = (contracts, indirect, _text(language), _number(place), *last)
     return Manifest(path_name, tuple(layers), mode, exhaustive, tuple(exceptions), *rest)
 
 

@@ -339,7 +339,7 @@ def _words(reader: NodeReader, node: Node, what: str) -> list[str]:
 
 _KEYS: Final = (
     "version", "layers", "type_checking_imports", "exhaustive", "exceptions", "contracts", "indirect", "language",
-    "unassigned_imports",
+    "unassigned_imports", "runtime_imports",
 )  # fmt: skip
 _EXCEPTION_KEYS: Final = ("from", "to", "until", "decision")
 
@@ -367,13 +367,15 @@ def read_manifest(path_name: str, text: bytes) -> Manifest:
     mode = _choice(reader, found, "type_checking_imports", ("ignore", "enforce"))
     exhaustive = "exhaustive" in found and reader.boolean(found["exhaustive"][1], '"exhaustive"', False)
     unassigned = _choice(reader, found, "unassigned_imports", ("follow", "ignore"))
+    runtime = _choice(reader, found, "runtime_imports", ("report", "forbid", "ignore"))
     indirect = _choice(reader, found, "indirect", ("ignore", "forbid"))
     exceptions = _exceptions(reader, found["exceptions"][1]) if "exceptions" in found else ()
     language = _optional_text(reader, found, "language", "")
     place = found["language"][0].line if "language" in found else 0
     if problems:
         raise ManifestProblems(_without_echo(refused, problems))
-    return Manifest(path_name, layers, mode, exhaustive, exceptions, contracts, indirect, language, place, unassigned)
+    last = (unassigned, runtime)
+    return Manifest(path_name, layers, mode, exhaustive, exceptions, contracts, indirect, language, place, *last)
 
 
 def _is_misspelt(root: MapNode) -> bool:

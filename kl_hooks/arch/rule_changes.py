@@ -134,6 +134,8 @@ def _options(old: Manifest, new: Manifest) -> Iterator[tuple[int, str]]:
         yield 0, "chains of imports are ignored (indirect)"
     if (old.unassigned_imports, new.unassigned_imports) == ("follow", "ignore"):
         yield 0, "imports through files in no layer are ignored (unassigned_imports)"
+    if old.runtime_imports == "forbid" != new.runtime_imports:
+        yield 0, "imports that only test runs show are no violations (runtime_imports)"
     contracts = {one.name: one for one in new.contracts}
     for one in old.contracts:
         if one.name not in contracts:

@@ -339,10 +339,12 @@ def show(name: str, rev: str | None, shape: str) -> None:
     with _opened_graph(rev, shape) as graph:
         page = find(graph, name)
         tests = _executed_by(graph.db, page.symbol)
+        hidden = _runtime_imports(graph.db, page.symbol)
     layer = _layer(page.symbol.path)
     if shape == "json":
         executed = [one._asdict() for one in tests]
-        echo_json({"schema": "kl.graph.show/2", **page_to_dict(page), "layer": layer, "executed_by": executed})
+        echo_json({"schema": "kl.graph.show/2", **page_to_dict(page), "layer": layer, "executed_by": executed,
+                   "runtime_imports": hidden})  # fmt: skip
         return
     symbol = page.symbol
     echo_line(f"{symbol.id}  {symbol.path}:{symbol.line}-{symbol.end_line}")
@@ -366,6 +368,7 @@ def show(name: str, rev: str | None, shape: str) -> None:
     _print_link_group("used by", page.used_by, "source")
     _print_ids("tests", page.tests)
     _print_ids("executed by", [_execution_line(one) for one in tests])
+    _print_ids("runtime-only", [f"{one['source']} imports {one['target']}  (run {one['run'][:8]})" for one in hidden])
     _print_link_group("written of it", page.written, "source")
     _print_link_group("mentions", page.links, "target")
     _print_certainty(page.answer, "nothing", f"kl graph refs {name}", title=f"{'used by':<14} ")
@@ -383,6 +386,24 @@ def _executed_by(graph: Database, symbol: Symbol) -> list[ExecutedBy]:
     except EnvironmentProblem as problem:
         warn(f"tests that executed it are not shown: {problem}")
         return []
+
+
+def _runtime_imports(graph: Database, symbol: Symbol) -> list[dict[str, str]]:
+    """The imports of a module, and those of it, that no statement shows and recorded test runs saw."""
+    from kl_hooks.errors import KlError
+    from kl_hooks.model.symbol import split_id
+
+    if split_id(symbol.id)[0] != "namespace":
+        return []
+    from kl_hooks.arch.runtime_imports import imports_seen
+
+    try:
+        seen = imports_seen(workspace(), dict(graph.rows("SELECT path, module FROM files")))
+    except KlError as problem:
+        warn(f"runtime-only imports are not shown: {problem}")
+        return []
+    ours = ((link, run) for link, run in seen.items() if symbol.id in (link.source, link.target))
+    return [{"source": split_id(link.source)[1], "target": split_id(link.target)[1], "run": run} for link, run in ours]
 
 
 def _execution_line(one: ExecutedBy) -> str:

@@ -150,6 +150,8 @@ class Executed:
     """Tracked files, not Python, that the run opened: path → blob ID; empty where that is not known."""
     incomplete: Mapping[str, str] = field(default_factory=dict)
     """Node ID → why the test executed more than what is recorded: its result can't be judged by symbols."""
+    runtime: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Of `imports` those that no import statement shows."""
 
     def dependencies(self, nodeid: str) -> frozenset[int]:
         """What a result rests on: what the test executed, and what runs when the files are imported that it needs.
@@ -259,6 +261,8 @@ def _to_dict(executed: Executed) -> dict[str, Any]:
         },
         "tests": {path: [list(file.symbols), file.rows()] for path, file in executed.tests.files.items()},
         "opened": dict(executed.files), "incomplete": dict(executed.incomplete),
+        # an older kl reads neither this nor misses it
+        **({"runtime": {path: list(some) for path, some in executed.runtime.items()}} if executed.runtime else {}),
     }  # fmt: skip
 
 
@@ -320,9 +324,14 @@ def _from_plain(plain: Any) -> Executed:
             unknown={path: one[2] for path, one in files.items() if one[2]},
             files={_text(path): _text(blob) for path, blob in plain["opened"].items()},
             incomplete={_text(name): _text(why) for name, why in plain["incomplete"].items()},
+            runtime=_texts_by_path(plain.get("runtime", {})),
         )  # fmt: skip
     except (KeyError, TypeError, AttributeError, IndexError) as problem:
         raise ValueError(f"it has another form ({type(problem).__name__})") from problem
+
+
+def _texts_by_path(plain: Any) -> dict[str, tuple[str, ...]]:
+    return {_text(path): tuple(map(_text, some)) for path, some in plain.items()}
 
 
 def _text(value: Any) -> str:
@@ -473,7 +482,9 @@ def store_executed(db: Database, executed: Executed) -> None:
         parts.append(_part(db, ["tests", path, keys, file.rows()], keys))
     for sort, some in (("opened", executed.files), ("incomplete", executed.incomplete)):
         parts += [_part(db, [sort, dict(some)], ())] if some else []
-    row = (executed.run, executed.recorder, _part(db, ["run", parts], ()))
+    # here and not a part of its own: they are asked for alone (`runtime_imports`)
+    more = [{path: list(some) for path, some in executed.runtime.items()}] if executed.runtime else []
+    row = (executed.run, executed.recorder, _part(db, ["run", parts, *more], ()))
     db.execute("INSERT INTO executed_run (run, recorder, part) VALUES (?, ?, ?)", row)
 
 
@@ -508,9 +519,25 @@ def _bodies(db: Database, parts: Sequence[int]) -> Iterator[list[Any]]:
             yield json.loads(_unpacked(body))
 
 
-def _parts_of(db: Database, part: int) -> list[int]:
+def _run_body(db: Database, part: int) -> tuple[list[int], dict[str, tuple[str, ...]]]:
+    """The parts of a run, and its imports that no statement shows."""
     body = next(_bodies(db, [part]), ["run", []])
-    return [int(one) for one in body[1]]
+    return [int(one) for one in body[1]], _texts_by_path(body[2] if len(body) > 2 else {})
+
+
+def _parts_of(db: Database, part: int) -> list[int]:
+    return _run_body(db, part)[0]
+
+
+def runtime_imports(db: Database, runs: int) -> dict[tuple[str, str], str]:
+    """(importing file, imported file) that no import statement shows → the newest of these runs that saw it."""
+    found: dict[tuple[str, str], str] = {}
+    for run in runs_with_symbols(db, runs):
+        row = db.row("SELECT part FROM executed_run WHERE run = ?", (run,))
+        for importer, imported in _run_body(db, int(row[0]))[1].items() if row else ():
+            for one in imported:
+                found.setdefault((importer, one), run)
+    return found
 
 
 def is_recorded(db: Database) -> bool:
@@ -534,7 +561,8 @@ def executed_of_run(db: Database, run: str) -> Executed | None:
     row = db.row("SELECT recorder, part FROM executed_run WHERE run = ?", (run,)) if is_recorded(db) else None
     if row is None:
         return None
-    bodies = list(_bodies(db, _parts_of(db, int(row[1]))))
+    parts, runtime = _run_body(db, int(row[1]))
+    bodies = list(_bodies(db, parts))
     files = sorted((body[1:] for body in bodies if body[0] == "file"), key=lambda one: one[0])
     tests = sorted((body[1:] for body in bodies if body[0] == "tests"), key=lambda one: one[0])
     pairs = [(key, value, path) for path, symbols, *_ in files for key, value in symbols]
@@ -553,7 +581,7 @@ def executed_of_run(db: Database, run: str) -> Executed | None:
         places={names[key]: path for key, _, path in pairs},
         unknown={path: why for path, _, _, _, why in files if why},
         files=next((body[1] for body in bodies if body[0] == "opened"), {}),
-        incomplete=next((body[1] for body in bodies if body[0] == "incomplete"), {}),
+        incomplete=next((body[1] for body in bodies if body[0] == "incomplete"), {}), runtime=runtime,
     )  # fmt: skip
 
 

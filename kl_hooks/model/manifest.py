@@ -65,6 +65,8 @@ class Manifest:
     language_line: int = 0
     unassigned_imports: str = "follow"
     """`follow` or `ignore`: whether an import counts for what it reaches through files in no layer."""
+    runtime_imports: str = "report"
+    """`report`, `forbid` or `ignore`: what an import is that only recorded test runs show."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -260,7 +260,7 @@ class _Measured:
         return ""
 
     def _add(self, trace: Trace, path: str, rows: Sequence[Lines], contexts: _Contexts) -> None:
-        """What each context started of one file. What runs at import belongs to the file, whoever came first."""
+        """What each context started of one file. What runs at import belongs to the file, in any context."""
         by_line: dict[int, set[int]] = {}
         first: dict[int, set[int]] = {}
         codes = self._codes[path]
@@ -310,7 +310,7 @@ class _Contexts:
         name, _, phase = context.rpartition("|")
         if phase in _PHASES:
             path, colons, rest = name.partition("::")
-            # pytest names files from its own root, which may be below the repository's
+            # pytest names files from its own root, which may be a folder of the repository
             found = [path] if path in self._files else [one for one in self._files if one.endswith(f"/{path}")]
             return (f"{found[0]}{colons}{rest}", _PHASES[phase]) if len(found) == 1 else None
         parts = context.split(".")

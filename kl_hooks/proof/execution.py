@@ -269,23 +269,27 @@ class _Resolver:
         for path, facts in self._facts.items():
             if facts["error"]:
                 self.unknown.setdefault(path, facts["error"])
+        imports, runtime = self._imports({*files, *modules, *(symbols.rows[at][2] for at in used)})
         return Executed(
             run, self._trace.recorder,
             tuple(SymbolHash(*symbols.rows[at][:2]) for at in order), TestSets(files),
             modules={path: frozenset(index[at] for at in some) for path, some in modules.items()},
-            imports=self._imports({*files, *modules, *(symbols.rows[at][2] for at in used)}),
+            imports=imports,
             places={symbols.rows[at][0]: symbols.rows[at][2] for at in order},
-            unknown=self.unknown, files=self._data(), incomplete=incomplete,
+            unknown=self.unknown, files=self._data(), incomplete=incomplete, runtime=runtime,
         )  # fmt: skip
 
     # imports and data
 
-    def _imports(self, starts: Iterable[str]) -> dict[str, tuple[str, ...]]:
-        """Path → files that it imports, of all files that can be reached from these by imports."""
+    def _imports(self, starts: Iterable[str]) -> tuple[dict[str, tuple[str, ...]], dict[str, tuple[str, ...]]]:
+        """(path → files that it imports, of all files that can be reached from these by imports; of these those that
+        no import statement shows).
+        """
         at_run_time: dict[str, set[str]] = {}
         for importer, imported in self._trace.imports:
             at_run_time.setdefault(importer, set()).add(imported)
         found: dict[str, tuple[str, ...]] = {}
+        hidden: dict[str, tuple[str, ...]] = {}
         todo = [path for path in starts if path in self._keys]
         for folder_path in list(todo):
             todo += [one for one in _conftests(folder_path) if one in self._keys]
@@ -294,10 +298,12 @@ class _Resolver:
             readable = set(self._all(new, symbols=False))
             for path in new:
                 targets = self._imported(path) if path in readable else set()
-                targets |= at_run_time.get(path, set()) & self._keys.keys()
-                found[path] = tuple(sorted(targets - {path}))
+                seen = at_run_time.get(path, set()) & self._keys.keys()
+                if path in readable and seen - targets:
+                    hidden[path] = tuple(sorted(seen - targets))
+                found[path] = tuple(sorted((targets | seen) - {path}))
             todo = [one for path in new for one in found[path]]
-        return {path: some for path, some in found.items() if some}
+        return {path: some for path, some in found.items() if some}, hidden
 
     def _imported(self, path: str) -> set[str]:
         """What a file's import statements mean, wherever they are, with the packages above; no imports for types."""

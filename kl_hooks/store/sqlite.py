@@ -254,7 +254,7 @@ def open_sqlite(path: Path, *, write: bool, busy_ms: int = BUSY_MS) -> SqliteDat
 
 @contextmanager
 def open_foreign(path: Path) -> Iterator[SqliteDatabase]:
-    """A database of another program, for reading alone: nothing is written beside it. UsageProblem for what is none."""
+    """A database of another program, for reading alone: nothing is written. UsageProblem for what is none."""
     database = None
     try:
         database = SqliteDatabase(_connect(path, "immutable=1", BUSY_MS), path, read_only=True)

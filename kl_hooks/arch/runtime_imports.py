@@ -1,0 +1,91 @@
+"""Imports that no statement shows and recorded test runs saw: `importlib` with a computed name, plugins, `sys.path`.
+
+They are reported where the layers forbid them, and are violations only where the manifest has `runtime_imports:
+forbid`: what runs on this machine were recorded decides what is found, so another clone may find less.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Final
+
+from kl_hooks.arch.import_survey import Survey
+from kl_hooks.arch.layer_check import Verdict, is_excepted, is_expired, numbered
+from kl_hooks.arch.layers import EdgeFinder
+from kl_hooks.errors import KlError
+from kl_hooks.model.manifest import Violation
+from kl_hooks.model.problem import Problem
+from kl_hooks.model.symbol import Link
+from kl_hooks.workspace import Workspace
+
+METHOD: Final = "runtime-only import"
+_RUNS: Final = 5
+"""The newest runs that are asked."""
+
+
+def imports_seen(ws: Workspace, modules: Mapping[str, str]) -> dict[Link, str]:
+    """The imports between these files (path → module) that only the newest recorded runs show → the run.
+
+    KlError where the store can't be read.
+    """
+    # looked for first: a check in a repository without runs opens no database
+    if not ws.state.database.exists() and not any(ws.state.spool.glob("*.executed")):
+        return {}
+    from kl_hooks.evidence.executed import runtime_imports
+    from kl_hooks.evidence.ingestion import sync_evidence
+
+    sync_evidence(ws)
+    with ws.store.reading() as db:
+        found = runtime_imports(db, _RUNS) if db is not None else {}
+    pairs = {pair: (modules[pair[0]], modules[pair[1]]) for pair in found if modules.keys() >= set(pair)}
+    # the packages above a module are imported with it
+    above = {(source, target[:at]) for source, target in pairs.values() for at in _dots(target)}
+    return {
+        Link(f"namespace:{source}", "imports", f"namespace:{target}", importer, 1, METHOD): found[importer, one]
+        for (importer, one), (source, target) in sorted(pairs.items())
+        if (source, target) not in above
+    }
+
+
+def _dots(name: str) -> list[int]:
+    return [at for at, sign in enumerate(name) if sign == "."]
+
+
+def with_runtime_imports(ws: Workspace, verdict: Verdict, survey: Survey, today: str) -> Verdict:
+    """The verdict with the forbidden ones among these imports: as warnings, or as violations."""
+    manifest = verdict.manifest
+    try:
+        seen = imports_seen(ws, survey.modules)
+    except (KlError, OSError) as problem:
+        trouble = Problem(manifest.path, 0, 0, f"runtime-only imports were not looked at: {problem}")
+        return (
+            replace(verdict, warnings=(*verdict.warnings, trouble)) if manifest.runtime_imports == "forbid" else verdict
+        )
+    # a statement that was added since shows it
+    known = {(link.path, link.target) for link in survey.links} if seen else set()
+    known |= {(path, target[:at]) for path, target in known for at in _dots(target)}
+    new: list[Violation] = []
+    for edge in EdgeFinder(manifest, survey.modules).edges(
+        link for link in seen if (link.path, link.target) not in known
+    ):
+        allowed = (one for one in manifest.exceptions if is_excepted(one, edge))
+        if edge.allowed or any(not is_expired(one, today) for one in allowed):
+            continue
+        way = f"seen in test run {seen[edge.link][:8]}; kl graph show {edge.link.source}"
+        new.append(
+            Violation(
+                edge.link.path, 1, edge.importer, edge.imported, edge.source.name, edge.target.name,
+                f"import {edge.imported}", METHOD, f"{manifest.path}:{edge.source.line}", edge.source.decision, way,
+                edge.source.may_depend_on,
+            )
+        )  # fmt: skip
+    if manifest.runtime_imports == "forbid":
+        return replace(verdict, violations=tuple(numbered([*verdict.violations, *new])))
+    warnings = [Problem(one.path, 0, 0, _words(one), one.suggested_fix) for one in new]
+    return replace(verdict, warnings=(*verdict.warnings, *warnings))
+
+
+def _words(one: Violation) -> str:
+    rule = f"{one.source_layer} must not import {one.target_layer} (layer rule, {one.rule})"
+    return f"{one.importer} imports {one.imported} at run time only: {rule}; runtime-only, no violation."
