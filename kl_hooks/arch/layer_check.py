@@ -72,6 +72,10 @@ class Verdict:
         blocking = (self.violations, self.problems, self.contracts, self.trusted and self.loosened)
         return not any(blocking)
 
+    def with_violations(self, more: Iterable[Violation]) -> Verdict:
+        """The verdict with these violations too."""
+        return replace(self, violations=tuple(_numbered([*self.violations, *more])))
+
     def with_contracts(self, judged: ContractResult) -> Verdict:
         """Return the verdict with the result of the contracts."""
         known = {problem.path for problem in self.problems}
@@ -255,10 +259,10 @@ def violations(
             [*found, *forbidden_chains(manifest, whole() if whole else links, modules)],
             key=lambda one: (one.path, one.line),
         )
-    return numbered(found)
+    return _numbered(found)
 
 
-def numbered(found: Iterable[Violation]) -> list[Violation]:
+def _numbered(found: Iterable[Violation]) -> list[Violation]:
     """Number the violations that share a fingerprint, in the order given."""
     seen: Counter[str] = Counter()
     made = []

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Final
 
 from kl_hooks.arch.import_survey import Survey
-from kl_hooks.arch.layer_check import Verdict, is_excepted, is_expired, numbered
+from kl_hooks.arch.layer_check import Verdict, is_excepted, is_expired
 from kl_hooks.arch.layers import EdgeFinder
 from kl_hooks.errors import KlError
 from kl_hooks.model.manifest import Violation
@@ -81,7 +81,7 @@ def with_runtime_imports(ws: Workspace, verdict: Verdict, survey: Survey, today:
             )
         )  # fmt: skip
     if manifest.runtime_imports == "forbid":
-        return replace(verdict, violations=tuple(numbered([*verdict.violations, *new])))
+        return verdict.with_violations(new)
     warnings = [Problem(one.path, 0, 0, _words(one), one.suggested_fix) for one in new]
     return replace(verdict, warnings=(*verdict.warnings, *warnings))
 

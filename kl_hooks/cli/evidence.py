@@ -32,7 +32,7 @@ from kl_hooks.evidence.trust import observation
 from kl_hooks.model.actors import agent
 from kl_hooks.model.claim import tier_words
 from kl_hooks.model.receipt import Receipt, run_outcome
-from kl_hooks.model.text import name_list, one_line
+from kl_hooks.model.text import one_line
 from kl_hooks.store.database import Database
 from kl_hooks.workspace import Workspace, require_setup
 
@@ -194,7 +194,6 @@ def _evidence_lines(entry: Entry) -> Iterator[str]:
 
 _SHOWN_TESTS = 40
 _SHOWN_COMMITS = 10
-_SHOWN_UNKNOWN = 5
 
 
 def _print_known(ws: Workspace, db: Database, given: str, shape: str) -> bool:
@@ -364,21 +363,12 @@ def import_(reader: str, file: Path, tree: str | None) -> int:
 
 def _import_coverage(file: Path, tree: str | None) -> None:
     """Import coverage data; what could not be named is a warning."""
-    from kl_hooks.proof.coverage import CHANGED, import_coverage
+    from kl_hooks.proof.coverage import import_coverage
 
     with progress("Importing coverage data"):
         done = import_coverage(workspace(), file, tree)
-    for path, why in list(done.unknown.items())[:_SHOWN_UNKNOWN]:
-        warn(f"{path}: no links, because {why}.")
-    if (more := len(done.unknown) - _SHOWN_UNKNOWN) > 0:
-        warn(f"{counted(more, 'more file')} without links.")
-    if any(why == CHANGED for why in done.unknown.values()):
-        warn("Name the content that was measured with --tree, or measure again.")
-    if done.unnamed:
-        names = name_list([repr(one_line(one, 80)) for one in done.unnamed], 3)
-        warn(f"{counted(len(done.unnamed), 'context')} that name no test of this repository: {names}.")
-    if done.outside:
-        warn(f"{counted(done.outside, 'measured file')} of another place.")
+    for remark in done.remarks():
+        warn(remark)
     how = "known already" if done.known else "imported"
     echo(f"run {short(done.run, 8)} {how}: {counted(done.tests, 'test')} executed {counted(done.symbols, 'symbol')}.")
 

@@ -153,6 +153,11 @@ class Executed:
     runtime: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Of `imports` those that no import statement shows."""
 
+    @property
+    def digest(self) -> str:
+        """The digest of all of it, as a receipt names it."""
+        return sha256(canonical(_to_dict(self))).hexdigest()
+
     def dependencies(self, nodeid: str) -> frozenset[int]:
         """What a result rests on: what the test executed, and what runs when the files are imported that it needs.
 
@@ -242,11 +247,6 @@ def write_executed(folder: Path, executed: Executed) -> str:
     text = canonical(_to_dict(executed))
     write_atomic(folder / f"{executed.run}{SUFFIX}", zlib.compress(text, 6), 0o600)
     return sha256(text).hexdigest()
-
-
-def executed_digest(executed: Executed) -> str:
-    """The digest of the content, as a receipt names it."""
-    return sha256(canonical(_to_dict(executed))).hexdigest()
 
 
 def _to_dict(executed: Executed) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from typing import Any, Final, NamedTuple
 from kl_hooks.clock import iso
 from kl_hooks.code.modules import module_names
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
-from kl_hooks.evidence.executed import COVERAGE, Executed, executed_digest, store_executed
+from kl_hooks.evidence.executed import COVERAGE, Executed, store_executed
 from kl_hooks.evidence.integrity import ledger_writer
 from kl_hooks.evidence.ledger import append, has_receipt
 from kl_hooks.evidence.provenance import producer
@@ -29,15 +29,17 @@ from kl_hooks.git.files import FileEntry, files_at, read_files, worktree_files
 from kl_hooks.git.repository import Repository
 from kl_hooks.model.canonical import digest
 from kl_hooks.model.receipt import Receipt
+from kl_hooks.model.text import counted, name_list, one_line
 from kl_hooks.proof.execution import Trace
 from kl_hooks.store.redaction import redact
-from kl_hooks.store.sqlite import open_foreign
+from kl_hooks.store.sqlite import SqliteDatabase
 from kl_hooks.workspace import Workspace, require_setup
 
-CHANGED: Final = "it changed after it was measured"
+_CHANGED: Final = "it changed after it was measured"
 _FORMAT: Final = 7
 """The version of the tables; the one since coverage.py 5.0."""
 _LARGEST: Final = 1 << 30
+_SHOWN: Final = 5
 _PHASES: Final = {"setup": 0, "run": 1, "teardown": 2}
 """The last word of a context of pytest-cov (`--cov-context=test`), as in `Trace.tests`."""
 _MODULE: Final = "<module>"
@@ -45,7 +47,7 @@ _OPTIMIZED: Final = 0x1
 """Flag of the code of functions (inspect.CO_OPTIMIZED)."""
 
 
-class Lines(NamedTuple):
+class _Lines(NamedTuple):
     """What one context executed of one file."""
 
     path: str
@@ -71,6 +73,20 @@ class ImportedCoverage:
     """Contexts that name no test of this repository."""
     outside: int = 0
     """Measured files that this content does not have."""
+
+    def remarks(self) -> Iterator[str]:
+        """What could not be named, a sentence each."""
+        for path, why in list(self.unknown.items())[:_SHOWN]:
+            yield f"{path}: no links, because {why}."
+        if (more := len(self.unknown) - _SHOWN) > 0:
+            yield f"{counted(more, 'more file')} without links."
+        if _CHANGED in self.unknown.values():
+            yield "Name the content that was measured with --tree, or measure again."
+        if self.unnamed:
+            names = name_list([repr(one_line(one, 80)) for one in self.unnamed], 3)
+            yield f"{counted(len(self.unnamed), 'context')} that name no test of this repository: {names}."
+        if self.outside:
+            yield f"{counted(self.outside, 'measured file')} of another place."
 
 
 def import_coverage(ws: Workspace, path: Path, tree: str | None) -> ImportedCoverage:
@@ -107,7 +123,7 @@ def import_coverage(ws: Workspace, path: Path, tree: str | None) -> ImportedCove
 def _receipt(ws: Workspace, executed: Executed, tree: str | None, measured: str) -> Receipt:
     """A run without outcomes, which vouches for the executed symbols."""
     facts = {
-        "digest": executed_digest(executed), "symbols": len(executed.symbols), "tests": len(executed.tests),
+        "digest": executed.digest, "symbols": len(executed.symbols), "tests": len(executed.tests),
         "recorder": COVERAGE,
     }  # fmt: skip
     result: dict[str, Any] = {
@@ -124,11 +140,11 @@ def _receipt(ws: Workspace, executed: Executed, tree: str | None, measured: str)
 # the data file
 
 
-def _read_lines(path: Path) -> Iterator[Lines]:
+def _read_lines(path: Path) -> Iterator[_Lines]:
     """The lines by file and context. UsageProblem for another file."""
     if path.stat().st_size >= _LARGEST:
         raise UsageProblem(f"it has more than {_LARGEST:,} bytes.", place=str(path))
-    with open_foreign(path) as db:
+    with SqliteDatabase.of_another_program(path) as db:
         if db.row("SELECT 1 FROM sqlite_master WHERE name = 'coverage_schema'") is None:
             hint = "It is the file .coverage; of a run in parallel: coverage combine"
             raise UsageProblem("it is no data file of coverage.py.", place=str(path), hint=hint)
@@ -139,13 +155,13 @@ def _read_lines(path: Path) -> Iterator[Lines]:
         names = "SELECT file.path, context.context"
         joined = "JOIN file ON file.id = file_id JOIN context ON context.id = context_id"
         for file, context, bits in db.rows(f"{names}, numbits FROM line_bits {joined}"):
-            yield Lines(str(file), str(context), frozenset(_numbers(bits)), frozenset())
+            yield _Lines(str(file), str(context), frozenset(_numbers(bits)), frozenset())
         # a negative number is the entry of the code object with that first line
         arcs = db.rows(f"{names}, fromno, tono FROM arc {joined} ORDER BY file_id, context_id")
         for (file, context), some in groupby(arcs, key=lambda row: (str(row[0]), str(row[1]))):
             pairs = [(int(start), int(end)) for _, _, start, end in some]
             lines = {number for pair in pairs for number in pair if number > 0}
-            yield Lines(file, context, frozenset(lines), frozenset(-start for start, _ in pairs if start < 0))
+            yield _Lines(file, context, frozenset(lines), frozenset(-start for start, _ in pairs if start < 0))
 
 
 def _numbers(bits: Any) -> Iterator[int]:
@@ -191,13 +207,13 @@ class _Measured:
         self._codes: dict[str, list[_Code]] = {}
         self._lines: dict[str, list[str]] = {}
 
-    def trace(self, rows: Sequence[Lines], done: ImportedCoverage) -> Trace:
+    def trace(self, rows: Sequence[_Lines], done: ImportedCoverage) -> Trace:
         """What the tests executed. Notes in `done` what could not be named."""
         trace = Trace(recorder=COVERAGE)
         paths = self._paths({one.path for one in rows})
         done.outside = len({one.path for one in rows} - paths.keys())
         self._load(sorted(set(paths.values())), trace)
-        by_file: dict[str, list[Lines]] = {}
+        by_file: dict[str, list[_Lines]] = {}
         for one in rows:
             if one.path in paths and paths[one.path] in self._codes:
                 by_file.setdefault(paths[one.path], []).append(one)
@@ -234,7 +250,7 @@ class _Measured:
         wanted = []
         for path in paths:
             if not self._tree and (self._repo.top / path).stat().st_mtime > self._measured:
-                trace.unknown[path] = CHANGED
+                trace.unknown[path] = _CHANGED
             else:
                 wanted.append(self._entries[path])
         for entry, source in read_files(self._repo, wanted, "objects" if self._tree else "worktree"):
@@ -247,7 +263,7 @@ class _Measured:
             except (SyntaxError, ValueError, RecursionError, MemoryError) as problem:
                 trace.unknown[entry.path] = f"it can't be read ({type(problem).__name__})"
 
-    def _flaw(self, path: str, rows: Sequence[Lines]) -> str:
+    def _flaw(self, path: str, rows: Sequence[_Lines]) -> str:
         """Whether lines were executed that this content can't execute: then another one was measured."""
         lines = self._lines[path]
         last = max((max(one.lines, default=0) for one in rows), default=0)
@@ -259,7 +275,7 @@ class _Measured:
                 return f"line {number} was executed, which has no code"
         return ""
 
-    def _add(self, trace: Trace, path: str, rows: Sequence[Lines], contexts: _Contexts) -> None:
+    def _add(self, trace: Trace, path: str, rows: Sequence[_Lines], contexts: _Contexts) -> None:
         """What each context started of one file. What runs at import belongs to the file, in any context."""
         by_line: dict[int, set[int]] = {}
         first: dict[int, set[int]] = {}

@@ -151,6 +151,21 @@ class SqliteDatabase:
         self._connection, self.path, self.read_only, self._copy = connection, path, read_only, copy
         self._inode = path.stat().st_ino
 
+    @classmethod
+    @contextmanager
+    def of_another_program(cls, path: Path) -> Iterator[SqliteDatabase]:
+        """Open another program's database for reading; nothing is written. UsageProblem for what is none."""
+        database = None
+        try:
+            database = cls(_connect(path, "immutable=1", BUSY_MS), path, read_only=True)
+            _configure(database)
+            yield database
+        except (sqlite3.Error, EnvironmentProblem) as problem:
+            raise UsageProblem("it is no database that can be read.", place=str(path)) from problem
+        finally:
+            if database is not None:
+                database.close()
+
     def rows(self, sql: str, params: Sequence[Any] = ()) -> list[Row]:
         with self._translated():
             return self._connection.execute(sql, params).fetchall()
@@ -250,21 +265,6 @@ def open_sqlite(path: Path, *, write: bool, busy_ms: int = BUSY_MS) -> SqliteDat
             database.close()
         raise (_translate(error, path) if isinstance(error, sqlite3.Error) else error) from None
     return database
-
-
-@contextmanager
-def open_foreign(path: Path) -> Iterator[SqliteDatabase]:
-    """A database of another program, for reading alone: nothing is written. UsageProblem for what is none."""
-    database = None
-    try:
-        database = SqliteDatabase(_connect(path, "immutable=1", BUSY_MS), path, read_only=True)
-        _configure(database)
-        yield database
-    except (sqlite3.Error, EnvironmentProblem) as problem:
-        raise UsageProblem("it is no database that can be read.", place=str(path)) from problem
-    finally:
-        if database is not None:
-            database.close()
 
 
 def _create(path: Path) -> None:
