@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -9,12 +10,16 @@ import click
 from kl_hooks.cli.options import format_option
 from kl_hooks.cli.output import print_list, warn, workspace
 from kl_hooks.cli.record_output import agent_access, warn_of_index_problems
-from kl_hooks.documents.search import KINDS, MODES, MOST, result_to_dict
+from kl_hooks.documents.search import KINDS, MODES, MOST, Options, result_to_dict
 from kl_hooks.documents.search import search as search_everything
+from kl_hooks.index.fusion import FUSIONS
 from kl_hooks.model.text import one_line
 
 if TYPE_CHECKING:
     from kl_hooks.documents.search import Result
+
+_MANY = 2000
+"""Passages from which embedding them takes longer than a moment."""
 
 
 @click.command(epilog='Example: kl search "how are secrets removed" --top-k 5')
@@ -30,20 +35,29 @@ if TYPE_CHECKING:
 @click.option(
     "--top-k", "--top", "top_k", type=click.IntRange(1, MOST), default=10, show_default=True, help="Most results shown."
 )
+@click.option(
+    "--fusion", type=click.Choice(FUSIONS), default=Options().fusion, show_default=True,
+    help="How a hybrid search makes one list of two.",
+)  # fmt: skip
+@click.option("--rerank", is_flag=True, help="Rank the best 50 again by how many words of QUERY each has.")
 @click.option("--explain", is_flag=True, help="Show what each score is made of.")
 @format_option()
 def search(
-    query: tuple[str, ...], mode: str, kinds: tuple[str, ...], collections: tuple[str, ...], top_k: int, explain: bool,
-    shape: str,
+    query: tuple[str, ...], mode: str, kinds: tuple[str, ...], collections: tuple[str, ...], top_k: int, fusion: str,
+    rerank: bool, explain: bool, shape: str,
 ) -> None:  # fmt: skip
     """Search documents, records in force and code for the words of QUERY, best first.
+
+    `--mode vector` finds passages and records of the same meaning in other words, `hybrid` both in one list; they need
+    the extra kl-hooks[embeddings], and search by words without it.
 
     Documents are README files, the docs folder, other Markdown and reStructuredText files, and what `kl document add`
     added. Each match states its file, its line, its headings, and the lines with the words.
     """
     ws, text = workspace(), " ".join(query)
     with agent_access(ws) as may:
-        found = search_everything(ws, text, mode, collections, top_k, kinds=kinds, may=may)
+        options = Options(fusion, rerank, _show_progress)
+        found = search_everything(ws, text, mode, collections, top_k, kinds=kinds, may=may, options=options)
     warn_of_index_problems()
     for note in found.notes:
         warn(note)
@@ -54,6 +68,14 @@ def search(
     }  # fmt: skip
     rows = [_lines(number, one, explain) for number, one in enumerate(found.results, 1)]
     print_list(shape, plain, rows, found.total, f"no matches for: {one_line(text)}")
+
+
+def _show_progress(done: int, total: int) -> None:
+    """On a terminal only, and where it takes longer than a moment."""
+    if total > _MANY and sys.stderr.isatty():
+        end = "\n" if done == total else ""
+        sys.stderr.write(f"\rembedding {done:,} of {total:,} passages{end}")
+        sys.stderr.flush()
 
 
 def _lines(number: int, one: Result, explain: bool) -> str:

@@ -7,9 +7,10 @@ counted over all of them, so a passage, a decision and a function can be compare
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kl_hooks.documents.indexing import (
@@ -20,8 +21,10 @@ from kl_hooks.documents.indexing import (
     sync_documents,
     visible_documents,
 )
+from kl_hooks.documents.meaning import Near, find_near
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
 from kl_hooks.index import index
+from kl_hooks.index.fusion import FUSIONS, Fused, fuse, rerank
 from kl_hooks.index.postings import (
     CHUNKS,
     KNOWLEDGE,
@@ -36,7 +39,7 @@ from kl_hooks.index.postings import (
 from kl_hooks.model.symbol import Symbol, split_id
 from kl_hooks.model.text import one_line
 from kl_hooks.records.liveness import filter_live
-from kl_hooks.records.query import RecordFilter, get_records
+from kl_hooks.records.query import RecordFilter, get_records, list_records
 from kl_hooks.records.sync import sync
 
 if TYPE_CHECKING:
@@ -44,8 +47,17 @@ if TYPE_CHECKING:
     from kl_hooks.store.database import Database
     from kl_hooks.workspace import Workspace
 
-MODES: Final = ("keyword",)
-"""Ways to search, the default first."""
+MODES: Final = ("keyword", "vector", "hybrid")
+"""Ways to search, the default first: by words, by meaning, by both."""
+_WEIGHTS: Final = {"keyword": 0.4, "vector": 0.6}
+"""Of the lists of a hybrid search in a `weighted` fusion, chosen on the tuning questions of `bench.search_quality`."""
+_OF_CODE: Final = {"keyword": 0.7}
+"""The same for code, which has no vectors: the best by words comes after prose that is best by both, and before prose
+that only one list has."""
+_FUSED: Final = 100
+"""Best matches of each list that are fused."""
+_RERANKED: Final = 50
+"""Best matches that are ranked again."""
 KINDS: Final = ("document", "record", "code")
 MOST: Final = 50
 _LONGEST_QUERY: Final = 2000
@@ -111,17 +123,32 @@ class SearchAnswer:
     """What could not take part, and why."""
 
 
+class Options(NamedTuple):
+    """How a search ranks what it finds."""
+
+    fusion: str = "weighted"
+    """Of a hybrid search: one of `FUSIONS`."""
+    rerank: bool = False
+    """Rank the best matches again, by how many words of the query each has."""
+    progress: Callable[[int, int], object] | None = None
+    """(texts embedded, of how many), while those that have no vector yet get one."""
+
+
+_AS_USUAL: Final = Options()
+
+
 def search(
     ws: Workspace, query: str, mode: str = MODES[0], collections: Collection[str] = (), top_k: int = 10, *,
-    kinds: Collection[str] = (), may: Visibility | None = None,
+    kinds: Collection[str] = (), may: Visibility | None = None, options: Options = _AS_USUAL,
 ) -> SearchAnswer:  # fmt: skip
     """The best matches of documents, live records and code.
 
     `collections`: documents of these only, and nothing else unless `kinds` has it. `may`: what whoever asks may be
-    shown; everything else is neither listed nor counted. UsageProblem for an unknown mode, kind or collection.
+    shown; everything else is neither listed nor counted. A mode that can't run here gives way to `keyword`, with a
+    note. UsageProblem for an unknown mode, fusion, kind or collection.
     """
     query = query[:_LONGEST_QUERY]
-    for name, known in ((mode, MODES), *((kind, KINDS) for kind in kinds)):
+    for name, known in ((mode, MODES), (options.fusion, FUSIONS), *((kind, KINDS) for kind in kinds)):
         if name not in known:
             raise UsageProblem("is not known.", place=one_line(name, 60), hint=f"One of: {', '.join(known)}.")
     wanted = tuple(kinds) or (KINDS[:1] if collections else KINDS)
@@ -129,12 +156,91 @@ def search(
     indexed = sync_documents(ws)
     notes = [f"documents: {indexed.trouble}"] if indexed.trouble else []
     allowed = visible_documents(ws, collections or None, may) if "document" in wanted else ()
+    near: list[Near] = []
+    if mode != "keyword":
+        try:
+            records = _live_records(ws, may) if "record" in wanted else []
+            near = find_near(ws, query, allowed, records, _FUSED, options.progress)
+        except EnvironmentProblem as problem:
+            notes.append(f"searched by words only: {problem}")
+            mode = "keyword"
     words = significant_words(query)
+    found: list[_Match] = []
+    counts = dict.fromkeys(wanted, 0)
     with _graph(ws, notes) as db:
-        found, counts = _keyword(ws, db, words, allowed, wanted, may) if db is not None else ([], {})
+        if mode != "vector" and db is not None:
+            found, counts = _keyword(ws, db, words, allowed, wanted, may)
+    if mode != "keyword":
+        found = _one_each_section(_fused(found, near, options.fusion if mode == "hybrid" else "simple"))
+        counts = {kind: sum(_kind_of(one.what) == kind for one in found) for kind in wanted}
     terms = set(search_terms(words))
+    if options.rerank:
+        found = _reranked(found, terms)
     results = [_result(one, terms) for one in found[: min(top_k, MOST)]]
     return SearchAnswer(query, mode, tuple(results), sum(counts.values()), counts, tuple(notes))
+
+
+def _live_records(ws: Workspace, may: Visibility | None) -> list[Record]:
+    live, _ = filter_live(ws, list_records(ws, RecordFilter()), RecordFilter())
+    return [one for one in live if may is None or may.shows(one)]
+
+
+def _fused(found: Sequence[_Match], near: Sequence[Near], method: str) -> list[_Match]:
+    """What was found by words and by meaning, as one list."""
+    every = {_key(what): what for what in (*(one.what for one in found), *(one.what for one in near))}
+    lists = {
+        "keyword": [(_key(one.what), one.score) for one in found[:_FUSED]],
+        "vector": [(_key(one.what), one.cosine) for one in near],
+    }
+    made = fuse(method, lists, lambda key: _OF_CODE if key.startswith("code ") else _WEIGHTS)
+    best = max((one.score for one in made), default=1.0) or 1.0
+    # the scores as they were, beside what each adds to the fused one
+    raw = {name: dict(scores) for name, scores in lists.items()}
+    names = {"keyword": "bm25", "vector": "cosine"}
+    return [
+        _Match(one.score, best, every[one.id], {
+            **one.parts,
+            **{names[name]: scores[one.id] for name, scores in raw.items() if one.id in scores},
+        })
+        for one in made
+    ]  # fmt: skip
+
+
+def _one_each_section(found: Sequence[_Match]) -> list[_Match]:
+    """Without further passages under the same heading: a vector of one is near where those of its neighbors are."""
+    seen = set()
+    made = []
+    for one in found:
+        what = one.what
+        section = (what.document, what.heading) if isinstance(what, Chunk) else _key(what)
+        if section not in seen:
+            seen.add(section)
+            made.append(one)
+    return made
+
+
+def _reranked(found: Sequence[_Match], terms: Collection[str]) -> list[_Match]:
+    first = {_key(one.what): one for one in found[:_RERANKED]}
+    texts = {key: " ".join(sorted(set(search_terms([_text_of(one.what)])))) for key, one in first.items()}
+    again = rerank([Fused(key, one.score, one.parts) for key, one in first.items()], terms, texts)
+    best = max((one.score for one in again), default=1.0) or 1.0
+    return [_Match(one.score, best, first[one.id].what, one.parts) for one in again]
+
+
+def _text_of(what: Chunk | Record | Symbol) -> str:
+    if isinstance(what, Chunk):
+        return " ".join((what.title, *what.heading, what.text))
+    if isinstance(what, Symbol):
+        return " ".join(filter(None, (what.id, what.signature, what.doc)))
+    return " ".join((what.title, *(text for text in what.values.values() if isinstance(text, str))))
+
+
+def _key(what: Chunk | Record | Symbol) -> str:
+    return f"{_kind_of(what)} {what.id}"
+
+
+def _kind_of(what: Chunk | Record | Symbol) -> str:
+    return "document" if isinstance(what, Chunk) else "code" if isinstance(what, Symbol) else "record"
 
 
 @contextmanager
@@ -157,6 +263,8 @@ class _Match(NamedTuple):
     best: float
     """The score of the best match."""
     what: Chunk | Record | Symbol
+    parts: Mapping[str, float] = MappingProxyType({})
+    """What the score is made of; empty: of `bm25` alone."""
 
 
 def _keyword(
@@ -216,7 +324,7 @@ def _code(
 
 def _result(match: _Match, words: Collection[str]) -> Result:
     one, score = match.what, match.score / match.best
-    parts = {"bm25": match.score}
+    parts = match.parts or {"bm25": match.score}
     if isinstance(one, Chunk):
         title = " › ".join(dict.fromkeys((one.title, *one.heading)))
         anchor = f"#L{one.first_line}-L{one.last_line}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Final, NamedTuple
 
 FUSIONS: Final = ("rrf", "weighted", "simple", "cascade")
@@ -23,22 +23,22 @@ class Fused(NamedTuple):
     """List → what it adds to the score, for `--explain`."""
 
 
-def fuse(method: str, lists: Mapping[str, Sequence[tuple[str, float]]], weights: Mapping[str, float]) -> list[Fused]:
+def fuse(
+    method: str, lists: Mapping[str, Sequence[tuple[str, float]]], weights: Callable[[str], Mapping[str, float]]
+) -> list[Fused]:
     """Return what is in the lists, each once, best first; ties by ID.
 
-    `lists`: name → (ID, score), best first; scores of two lists need not be comparable. `weights`: name → how much the
-    list counts, 1 without one; of `cascade` the heaviest list comes first, and `simple` ignores them.
+    `lists`: name → (ID, score), best first; scores of two lists need not be comparable. Of a cascade the first list
+    comes first. `weights`: ID → how much each list counts for it, 1 in all at most. `simple` and `cascade` ignore them.
     """
     found: dict[str, dict[str, float]] = {}
-    order = sorted(lists, key=lambda name: (-weights.get(name, 1.0), name))
-    total = sum(weights.get(name, 1.0) for name in order if lists[name]) or 1.0
-    for place, name in enumerate(order):
-        best = max((score for _, score in lists[name]), default=0.0)
-        share = weights.get(name, 1.0) / total
-        for rank, (one, score) in enumerate(lists[name], 1):
+    for place, (name, ranked) in enumerate(lists.items()):
+        best = max((score for _, score in ranked), default=0.0)
+        for rank, (one, score) in enumerate(ranked, 1):
             parts = found.setdefault(one, {})
             if name in parts:
                 continue  # a list has each ID once; of a second one the first, better, place counts
+            share = weights(one).get(name, 0.0)
             normal = max(0.0, score / best) if best > 0 else 0.0
             if method == "rrf":
                 parts[name] = share * (_K + 1) / (_K + rank)
@@ -46,8 +46,8 @@ def fuse(method: str, lists: Mapping[str, Sequence[tuple[str, float]]], weights:
                 parts[name] = share * normal
             elif method == "simple":
                 parts[name] = normal
-            elif len(parts) == 0:  # of a cascade: the first list that has it decides
-                parts[name] = (len(order) - place - 1 + 1 / rank) / len(order)
+            elif not parts:  # of a cascade: the first list that has it decides
+                parts[name] = (len(lists) - place - 1 + 1 / rank) / len(lists)
     highest = method in ("simple", "cascade")
     made = [
         Fused(one, round(max(parts.values()) if highest else sum(parts.values()), 6), parts)

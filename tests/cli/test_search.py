@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
+from kl_hooks import plugins
+from kl_hooks.hookspecs import Embedder, hookimpl
 from tests.support import Checkout
 
 AGENT = {"CLAUDECODE": "1"}
@@ -70,3 +73,89 @@ def test_a_denied_document_is_neither_listed_nor_counted(shop: Checkout) -> None
         assert after["counts"]["document"] == before["counts"]["document"] - 1
     shop.write(".kl/policy.yaml", "version: 1\nrules:\n  - name: code\n    deny: {paths: [src]}\n")
     assert ask(shop, "refund", env=AGENT)["counts"]["code"] == 0
+
+
+class Meaning:
+    """A plugin with a model that knows only that a refund is money that is given back."""
+
+    def __init__(self, broken: bool = False) -> None:
+        self.asked: list[str] = []
+        self.broken = broken
+
+    def embed(self, texts: Sequence[str]) -> list[list[float]]:
+        if self.broken:
+            raise ValueError("no weights")
+        self.asked += texts
+        words = ("refund", "money", "cash", "sell")
+        return [
+            [float(any(one in text.lower() for one in words[:3])), float(words[3] in text.lower())] for text in texts
+        ]
+
+    @hookimpl
+    def kl_embedder(self, workspace: Any) -> Embedder:
+        return Embedder("meaning", "1", 2, 10, self.embed)
+
+
+@pytest.fixture
+def meaning(monkeypatch: pytest.MonkeyPatch) -> Meaning:
+    model = Meaning()
+    manager = plugins.manager
+
+    def with_model(names: Sequence[str] = ()) -> Any:
+        made = manager(names)
+        made.register(model)
+        return made
+
+    monkeypatch.setattr(plugins, "manager", with_model)
+    return model
+
+
+@pytest.mark.requirement("D20", "D21", "D22", "D26", "E3", "C8")
+def test_prose_is_found_by_meaning_and_by_both(shop: Checkout, meaning: Meaning) -> None:
+    # no document, record or function has the word `cash`
+    assert ask(shop, "cash")["total"] == 0
+    found = ask(shop, "cash", "--mode", "vector", "--explain")
+    assert found["mode"] == "vector"
+    assert {one["id"].partition("#")[0] for one in found["results"]} == {
+        "file:docs/refunds.md", "file:docs/private/refunds.md", "ADR-0001",
+    }  # fmt: skip
+    assert found["counts"] == {"document": 3, "record": 1, "code": 0}
+    assert all(one["parts"]["cosine"] > 0.9 for one in found["results"])
+    both = ask(shop, "cash for an order", "--mode", "hybrid", "--explain")
+    by_id = {one["id"]: one["parts"] for one in both["results"]}
+    assert "vector" not in by_id["function:shop.refund.refund_order"]
+    assert "keyword" not in by_id["file:docs/refunds.md#L1-L3"]
+    assert "bm25" in by_id["function:shop.refund.refund_order"]
+    for fusion in ("rrf", "simple", "cascade"):
+        other = ask(shop, "cash for an order", "--mode", "hybrid", "--fusion", fusion)
+        assert {one["id"] for one in other["results"]} == by_id.keys()
+    again = ask(shop, "cash for an order", "--mode", "hybrid", "--rerank", "--explain")
+    assert all({"score", "overlap", "place"} <= one["parts"].keys() for one in again["results"])
+    # a text is embedded once, and again only where it or its headings change
+    embedded = len(meaning.asked)
+    shop.write("docs/refunds.md", "# Refunds\n\nHow money comes back.\n\n## Partial refunds\n\nAsk `refund_order`.\n")
+    ask(shop, "cash", "--mode", "vector")
+    assert meaning.asked[embedded:] == ["Refunds Partial refunds\nAsk `refund_order`.", "cash"]
+
+
+@pytest.mark.requirement("D20")
+def test_secrets_are_not_embedded_and_what_is_denied_is_not_found(shop: Checkout, meaning: Meaning) -> None:
+    shop.write("docs/keys.md", "# Keys\n\nThe cash machine: password=hunter2secret\n")
+    shop.write(".kl/policy.yaml", "version: 1\nrules:\n  - name: boss\n    deny: {paths: [docs/private]}\n")
+    shop.commit()
+    for mode in ("vector", "hybrid"):
+        found = ask(shop, "cash refund", "--mode", mode, env=AGENT)
+        assert not any("private" in json.dumps(one) for one in found["results"])
+        assert found["counts"]["document"] == 3
+    assert not any("hunter2secret" in text for text in meaning.asked)
+    assert any("[redacted:assignment]" in text for text in meaning.asked)
+
+
+def test_a_mode_that_cannot_run_gives_way_with_a_note(shop: Checkout, meaning: Meaning) -> None:
+    meaning.broken = True
+    found = ask(shop, "refund", "--mode", "hybrid")
+    assert found["mode"] == "keyword" and found["total"] == 6
+    assert "searched by words only: embedder meaning: failed: ValueError: no weights" in found["notes"][0]
+    shop.git("config", "kl.embedder", "off")
+    done = shop.kl("search", "refund", "--mode", "vector")
+    assert (done.returncode, "turned off by your configuration" in done.stderr) == (0, True)
