@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from kl_hooks.model.lifecycle import Change, Lifecycle
     from kl_hooks.model.package import Candidate, Task
     from kl_hooks.model.problem import Problem
-    from kl_hooks.model.receipt import Receipt
+    from kl_hooks.model.receipt import Receipt, SignedReceipt
     from kl_hooks.model.record import Record
 
 # mypy wants bodies (empty-body, below); pluggy reads a hookspec's signature and calls implementations only
@@ -62,7 +62,7 @@ class Source(NamedTuple):
     """A reader of evidence from a file: `kl evidence import NAME FILE`."""
 
     name: str
-    read: Callable[[FileOfEvidence], Iterable[Receipt | Problem]]
+    read: Callable[[FileOfEvidence], Iterable[Receipt | SignedReceipt | Problem]]
     """What the file holds; a part that can't be read is a Problem, a file that is none at all a UsageProblem."""
 
 

@@ -28,7 +28,7 @@ from kl_hooks.errors import UsageProblem
 from kl_hooks.evidence.executed import COVERAGE
 from kl_hooks.evidence.ingestion import Snapshot, SyncResult, snapshot, sync_evidence
 from kl_hooks.evidence.ledger import Entry
-from kl_hooks.evidence.trust import observation
+from kl_hooks.evidence.trust import ATTESTED, IMPORTED, observation
 from kl_hooks.model.actors import agent
 from kl_hooks.model.claim import tier_words
 from kl_hooks.model.receipt import Receipt, run_outcome
@@ -60,11 +60,14 @@ def open_store(ws: Workspace, head: str | None = None) -> Iterator[Database | No
 
 
 @contextmanager
-def all_evidence(ws: Workspace, head: str | None = None) -> Iterator[Snapshot]:
-    """The store and the spools together, for a verdict. `head` and the exceptions as `open_store`."""
+def all_evidence(ws: Workspace, head: str | None = None, trust_ref: str = "") -> Iterator[Snapshot]:
+    """The store and the spools together, for a verdict. `head` and the exceptions as `open_store`.
+
+    `trust_ref`: the commit whose `.kl/trust` counts.
+    """
     with ExitStack() as stack:
         with progress("Importing captured runs and commits"):
-            seen = stack.enter_context(snapshot(ws, head))
+            seen = stack.enter_context(snapshot(ws, head, trust_ref))
         for remark in _import_warnings(seen.taken, len(seen.waiting)):
             warn(remark)
         yield seen
@@ -88,13 +91,23 @@ def _import_warnings(taken: SyncResult, judged: int | None = None) -> Iterator[s
         yield f"run {run[:8]} ended without a result (its process was killed); it is not evidence of success."
 
 
+def _with_origins(ws: Workspace, db: Database | None, entries: list[Entry]) -> list[Entry]:
+    """The entries with the origins that trusted signatures prove."""
+    if not any(one.origin.startswith(IMPORTED) for one in entries):
+        return entries
+    from kl_hooks.evidence.attestation import with_origins
+
+    return with_origins(ws, db, entries)
+
+
 def receipt_line(entry: Entry) -> str:
     """`5d1e0a77  2026-11-21 22:58  pytest    passed  tree 3f9a1c2  211 passed, 2 skipped`, in columns."""
     receipt = entry.receipt
     when = receipt.ended[:16].replace("T", " ")
     word = run_outcome(receipt.result)
     what = f"{receipt.source:<8} {word:<16} {_tree_label(receipt):<18} {_outcome_counts(receipt)}"
-    return f"{short(receipt.run, 8)}  {when}  {what}".rstrip()
+    foreign = entry.origin.partition(";")[0] if entry.origin.startswith((IMPORTED, *ATTESTED)) else ""
+    return f"{short(receipt.run, 8)}  {when}  {what}{'  ' + foreign if foreign else ''}".rstrip()
 
 
 def _outcome_counts(receipt: Receipt) -> str:
@@ -130,6 +143,8 @@ def _receipt_lines(entry: Entry) -> Iterator[str]:
     parent = f", inside run {short(r.parent, 8)}" if r.parent else ""
     yield f"run       {short(r.run, 8)}   {r.source}, seen by {r.observer}{parent}"
     yield f"by        {r.producer}   {r.started} to {r.ended}   origin {entry.origin}"
+    if entry.origin.startswith(ATTESTED):
+        yield "          signed with a key that you trust: its owner vouches for it; no more is proven"
     yield f"content   {_tree_label(r)} ({short(r.tree, 40)})   head {short(r.head)}   branch {r.branch or 'none'}"
     yield f"verdict   {run_outcome(r.result)}   {_outcome_counts(r)}   exit {r.result.get('exit')}"
     for reason in r.result.get("reasons") or ():
@@ -305,8 +320,10 @@ def list_(limit: int, source: str | None, everything: bool, shape: str) -> None:
     """List the newest receipts, newest first."""
     from kl_hooks.evidence.ledger import list_receipts
 
-    with open_store(workspace()) as db:
+    ws = workspace()
+    with open_store(ws) as db:
         entries, total, hidden = list_receipts(db, limit, source, everything=everything) if db else ([], 0, 0)
+        entries = _with_origins(ws, db, entries)
     plain = {"schema": "kl.evidence.list/1", "receipts": [one.receipt.to_dict() for one in entries], "total": total,
              "hidden": hidden}  # fmt: skip
     none = "no evidence yet. Run your tests with pytest, or a command with: kl run -- COMMAND"
@@ -329,7 +346,7 @@ def show(id: str, shape: str) -> None:
         if db is None:
             raise click.UsageError("there is no evidence yet. Run your tests with pytest first.")
         try:
-            entry = find_receipt(db, id)
+            [entry] = _with_origins(ws, db, [find_receipt(db, id)])
         except UsageProblem:
             if _print_known(ws, db, id, shape):
                 return
@@ -342,7 +359,7 @@ def show(id: str, shape: str) -> None:
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option("--tree", help="Git tree id it ran on; without it the results never count as hard evidence.")
 def import_(reader: str, file: Path, tree: str | None) -> int:
-    """Import FILE with READER: `junit`, `coverage`, or `receipts` (what export wrote).
+    """Import FILE with READER: `junit`, `coverage`; `receipts` or `bundle` (what export wrote).
 
     `coverage`: data of coverage.py with a context for each test; which tests executed a symbol is then known, assumed.
     """
@@ -375,17 +392,31 @@ def _import_coverage(file: Path, tree: str | None) -> None:
 
 @evidence.command(epilog="Example: kl evidence export -o receipts.jsonl")
 @click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="A file instead of stdout.")
-def export(output: Path | None) -> None:
-    """Write all receipts as JSON lines, oldest first."""
+@click.option("--in-toto", "in_toto", is_flag=True, help="As in-toto Statements in DSSE envelopes (*.intoto.jsonl).")
+@click.option("--sign", metavar="KEY", default="", help="Sign each with this SSH key; implies --in-toto.")
+def export(output: Path | None, in_toto: bool, sign: str) -> None:
+    """Write all receipts as JSON lines, oldest first.
+
+    With --sign others can check them without kl: in-toto Statements, signed as ssh-keygen signs files.
+    """
+    from kl_hooks.evidence.attestation import bundle_lines, signing_key
     from kl_hooks.evidence.ledger import recent
     from kl_hooks.evidence.sources.receipts import to_lines
     from kl_hooks.store.files import write_atomic
 
-    with open_store(workspace()) as db:
+    ws = workspace()
+    with open_store(ws) as db:
         entries = recent(db, 1_000_000) if db else []
-    lines = list(to_lines(e.receipt for e in reversed(entries) if not e.folded))
-    if folded := len(entries) - len(lines):
+    whole = [one.receipt for one in reversed(entries) if not one.folded]
+    if folded := len(entries) - len(whole):
         warn(f"{counted(folded, 'receipt')} omitted: compacted by upkeep, so nobody could check them.")
+    if sign or in_toto:
+        known = [one for one in whole if one.tree]
+        if unknown := len(whole) - len(known):
+            warn(f"{counted(unknown, 'receipt')} omitted: a Statement is about a content, and theirs is unknown.")
+        lines = list(bundle_lines(known, signing_key(ws, sign)))
+    else:
+        lines = list(to_lines(whole))
     text = "".join(f"{one}\n" for one in lines)
     if output:
         write_atomic(output, text.encode())
@@ -394,14 +425,22 @@ def export(output: Path | None) -> None:
         click.echo(text, nl=False)
 
 
-@evidence.command(epilog="Example: kl evidence verify")
+@evidence.command(epilog="Example: kl evidence verify, or: kl evidence verify ci.intoto.jsonl")
+@click.argument("file", required=False, type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--trust-ref", metavar="REF", default="", help="Also trust the keys of .kl/trust in this commit.")
 @format_option()
-def verify(shape: str) -> int:
-    """Check the hash chain over all receipts, and show what that proves and what it does not."""
+def verify(file: Path | None, trust_ref: str, shape: str) -> int:
+    """Check the hash chain over all receipts, and show what that proves and what it does not.
+
+    With FILE, a bundle that export --in-toto wrote: who signed each receipt, and whether you trust them. Nothing is
+    imported. Exit 1: something was edited, or is signed by nobody that you trust.
+    """
     from kl_hooks.evidence.integrity import audit, read_marks
     from kl_hooks.proof.gate import accepted
 
     ws = workspace()
+    if file:
+        return _verify_bundle(ws, file, trust_ref, shape)
     # before the store is opened: afterwards another process may have moved them on
     marks = read_marks(ws)
     with open_store(ws) as db:
@@ -409,6 +448,42 @@ def verify(shape: str) -> int:
     events = accepted(ws)
     print_answer(shape, _audit_to_dict(done, events), _audit_lines(done, events))
     return 1 if done.problems else 0
+
+
+def _verify_bundle(ws: Workspace, file: Path, trust_ref: str, shape: str) -> int:
+    from kl_hooks.clock import iso
+    from kl_hooks.evidence.attestation import fingerprint, read_bundle, trusted_keys
+    from kl_hooks.hookspecs import FileOfEvidence
+    from kl_hooks.model.problem import Problem
+
+    now, trusted = iso(ws.clock.now()), trusted_keys(ws, trust_ref).keys
+    rows: list[dict[str, Any]] = []
+    lines, good = [], True
+    for one in read_bundle(FileOfEvidence(str(file), file.read_bytes(), "", now, None)):
+        if isinstance(one, Problem):
+            rows.append({"problem": str(one)})
+            lines.append(str(one))
+            good = False
+            continue
+        receipt = one.receipt
+        signers: list[dict[str, str | None]] = []
+        for key, _ in one.signatures:
+            known = trusted.get(fingerprint(key))
+            why = known.why_not(receipt.ended, now) if known else "not trusted here"
+            signers.append({"fingerprint": fingerprint(key), "name": known.name if known else None,
+                            "origin": known.origin if known and not why else None, "why_not": why or None})  # fmt: skip
+        trust_it = any(signer["origin"] for signer in signers)
+        good = good and trust_it
+        rows.append({"receipt": receipt.id, "run": receipt.run, "tree": receipt.tree, "signers": signers})
+        names = ", ".join(
+            f"{s['origin'] or s['fingerprint']}{f' ({cause})' if (cause := s['why_not']) else ''}" for s in signers
+        )
+        word = "trusted" if trust_it else "not trusted"
+        lines.append(f"{word:<12} {short(receipt.run, 8)}  tree {short(receipt.tree, 7)}  {names or 'not signed'}")
+    lines.append("A signature proves who vouches for a receipt, and that it was not edited. It does not prove that the")
+    lines.append("tests ran as it states: whoever has the key can sign anything.")
+    print_answer(shape, {"schema": "kl.evidence.bundle/1", "trusted": good, "receipts": rows}, lines)
+    return 0 if good else 1
 
 
 @evidence.command(epilog='Example: kl evidence accept --reason "kl.db restored from the backup of Monday"')

@@ -28,9 +28,13 @@ def hooks() -> None:
 
 @hooks.command(epilog="Example: kl hooks install --only post-commit")
 @click.option("--only", metavar="NAME", multiple=True, help="Only this git hook; may be given several times.")
+@click.option("--sync", "remote", metavar="REMOTE", default="", help="Also let `git fetch REMOTE` bring evidence.")
 @format_option()
-def install(only: tuple[str, ...], shape: str) -> int:
+def install(only: tuple[str, ...], remote: str, shape: str) -> int:
     """Install the git hooks, but commit-msg only with --only. One that exists already is preserved and still run.
+
+    With --sync, notes with evidence of others come with each fetch, and are imported by the next command. What counts
+    of them, kl trust decides. Nothing is pushed: that is kl sync.
 
     Ends with 1 if one could not be installed: the reason and the lines to add by hand are shown.
     """
@@ -40,6 +44,10 @@ def install(only: tuple[str, ...], shape: str) -> int:
     ws = workspace()
     repo = _repository(ws)
     prepare_state(ws.state)
+    if remote:
+        from kl_hooks.evidence.notes import fetch_with
+
+        fetch_with(repo, remote)
     done = install_hooks(repo, only, sys.executable, ws.state.spool)
     return _print_rows("install", [_row(d.name, d.path, "action", d.action, d.reason) for d in done], shape)
 

@@ -49,6 +49,8 @@ COMMANDS = {
     "hooks": "Native git hooks: install, uninstall, status.",
     "agents": "Hooks and MCP server for coding agents, in this clone: install, uninstall, status.",
     "commits": "Record new commits, and name packages in them (git hooks call this).",
+    "sync": "Exchange evidence with other clones, by git notes.",
+    "trust": "The keys whose signatures make evidence of others count.",
     "stats": "Packages that were delivered, and what of them commits touched.",
     "help": "Help on a command; `kl help all` lists all of them.",
 }

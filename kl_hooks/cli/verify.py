@@ -16,6 +16,7 @@ from kl_hooks.cli.output import counted, echo, echo_json, echo_lines, short, wor
 from kl_hooks.errors import CLEAN, ENVIRONMENT_ERROR, FINDINGS, EnvironmentProblem, UsageProblem
 from kl_hooks.evidence.ingestion import Snapshot
 from kl_hooks.evidence.ledger import Entry
+from kl_hooks.evidence.trust import ATTESTED
 from kl_hooks.git.repository import Repository, resolve_commit
 from kl_hooks.model.claim import Tier
 from kl_hooks.model.text import name_list
@@ -148,9 +149,18 @@ def _is_met(demand: _Demanded, tier: Tier) -> bool:
     "symbol a test that executed it and passed.",
 )
 @click.option(
+    "--from",
+    "origin",
+    type=click.Choice(["any", "ci"]),
+    default="any",
+    show_default=True,
+    help="ci: only runs that a trusted key of a CI signed (see: kl trust); one is enough.",
+)
+@click.option(
     "--trust-ref",
     metavar="REF",
-    help="Read verify of .kl/config.yaml from this commit (such as origin/main), not from the content that is judged.",
+    help="Read verify of .kl/config.yaml, and the keys of .kl/trust, from this commit (such as origin/main), not from "
+    "the content that is judged.",
 )
 @click.option(
     "--advise", is_flag=True, help="Print the verdict, and exit 0 unless verify.mode in the settings is block."
@@ -160,8 +170,8 @@ def _is_met(demand: _Demanded, tier: Tier) -> bool:
 @click.option("--complexity", type=click.IntRange(1, 10), help="From 1 to 10, with --type. Default: 5.")
 @format_option("github", "sarif")
 def verify(
-    rev: str | None, staged: bool, changed: str, paths: tuple[str, ...], require: str, trust_ref: str | None,
-    advise: bool, task: str | None, task_type: str | None, complexity: int | None, shape: str,
+    rev: str | None, staged: bool, changed: str, paths: tuple[str, ...], require: str, origin: str,
+    trust_ref: str | None, advise: bool, task: str | None, task_type: str | None, complexity: int | None, shape: str,
 ) -> int:  # fmt: skip
     """Check for a complete, passing test run of exactly this content.
 
@@ -184,7 +194,7 @@ def verify(
     gate = _gate_of(ws, task, task_type, complexity)
     # pre-commit sets it at pre-push: the commit that is pushed, which need not be checked out
     pushed = None if staged or changed else os.environ.get("PRE_COMMIT_TO_REF")
-    asked_for = _Question(rev or pushed, staged, changed, paths, require, trust_ref)
+    asked_for = _Question(rev or pushed, staged, changed, paths, require, trust_ref, "" if origin == "any" else origin)
     answer = _answer(ws, asked_for)
     asked = _check_demands(gate, answer.proven, answer.entries) if gate else []
     if shape == "json":
@@ -234,6 +244,8 @@ class _Question(NamedTuple):
     paths: tuple[str, ...]
     require: str
     trust_ref: str | None
+    origin: str
+    """`ci`, or empty for any."""
 
     @property
     def by_symbol(self) -> bool:
@@ -257,10 +269,11 @@ def _answer(ws: Workspace, asked: _Question) -> _Answer:
             trees, trees[0] if committed else None, pushed_from or (f"{asked.rev}^" if asked.rev else "HEAD")
         )
     base = content.before if asked.changed else pushed_from
-    with all_evidence(ws) as seen:
+    with all_evidence(ws, trust_ref=trusted) as seen:
         entries, found = judge(
-            ws, seen, trees, committed, rev=asked.rev or "", trust_ref=trusted, base=base, staged=asked.staged
-        )
+            ws, seen, trees, committed, rev=asked.rev or "", trust_ref=trusted, base=base, staged=asked.staged,
+            origin=asked.origin,
+        )  # fmt: skip
         at = content.other if committed and not asked.staged else None
         near = nearest(ws, seen, trees, at) if found.tier is Tier.GUESSED and not asked.staged else None
         demanded = tuple(_demands(ws, asked, content, seen)) if not seen.gaps else ()
@@ -273,7 +286,7 @@ def _demands(ws: Workspace, asked: _Question, content: Content, seen: Snapshot) 
 
     if asked.by_symbol:
         # where a tier is asked for, it is that of the whole content, and the symbols are shown
-        found = tuple(symbol_states(ws, seen, content, asked.paths))
+        found = tuple(symbol_states(ws, seen, content, asked.paths, asked.origin))
         yield _Demanded(asked.paths, _PROVEN, "any", found, asked.require == _PROVEN)
     for one in _policy(ws, asked.trust_ref).paths:
         states = symbol_states(ws, seen, content, (one.folder,), "ci" if one.origin == "ci" else "")
@@ -315,7 +328,7 @@ def _lines(answer: _Answer) -> Iterator[str]:
         yield from (f"hint: {one}" for one in hints(answer.seen))
     elif answer.proven:
         whole = answer.proof.tier >= Tier.INFERRED
-        word = answer.proof.tier.word if whole else "each changed symbol"
+        word = answer.proof.tier.word + _by_whom(answer) if whole else "each changed symbol"
         how = "; ".join(filter(None, (word, answer.proof.transfer_text)))
         yield f"{tree}: proven ({how}){answer.proof.except_flaky}"
         yield from _symbol_lines(answer)
@@ -329,6 +342,17 @@ def _lines(answer: _Answer) -> Iterator[str]:
         yield from _open_symbol_lines(answer, tree)
     else:
         yield from _not_proven_lines(answer, tree)
+
+
+def _by_whom(answer: _Answer) -> str:
+    """` by CI github` where a trusted key signed a run that proves the content."""
+    signed = {
+        one.origin for one in answer.entries if one.receipt.run in answer.proof.runs and one.origin.startswith(ATTESTED)
+    }
+    names = [
+        f"{'CI ' if kind == 'ci' else ''}{name}" for kind, _, name in (one.partition(":") for one in sorted(signed))
+    ]
+    return f" by {name_list(names, _NAMED)}" if names else ""
 
 
 def _symbol_lines(answer: _Answer) -> Iterator[str]:

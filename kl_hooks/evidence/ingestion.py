@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from kl_hooks.clock import iso
@@ -32,11 +32,11 @@ from kl_hooks.evidence.journal import (
 )
 from kl_hooks.evidence.ledger import Entry, append, has_receipt, parents_of
 from kl_hooks.evidence.provenance import producer
-from kl_hooks.evidence.trust import ran_no_test
+from kl_hooks.evidence.trust import IMPORTED, ran_no_test
 from kl_hooks.git.run import GitFailed
 from kl_hooks.hookspecs import FileOfEvidence, Source
 from kl_hooks.model.problem import Problem
-from kl_hooks.model.receipt import Receipt
+from kl_hooks.model.receipt import Receipt, SignedReceipt
 from kl_hooks.store.database import Database
 from kl_hooks.store.redaction import redact, redact_value
 from kl_hooks.workspace import Workspace, is_set_up, require_setup
@@ -69,6 +69,25 @@ def sync_evidence(ws: Workspace, head_now: str | None = None) -> SyncResult:
     """
     if not is_set_up(ws):
         return SyncResult()
+    fetched = _import_fetched(ws)
+    done = _import_captured(ws, head_now)
+    return replace(done, blind=done.blind or fetched) if fetched else done
+
+
+def _import_fetched(ws: Workspace) -> str:
+    """Import the notes that `git fetch` brought, where `kl hooks install --sync` asked for it; the error."""
+    if ws.git_settings is None or ws.git_settings.kl.get("sync", "").lower() not in ("true", "yes", "on", "1"):
+        return ""
+    from kl_hooks.evidence.notes import import_notes
+
+    try:
+        import_notes(ws)
+    except (EnvironmentProblem, OSError) as problem:
+        return f"notes that were fetched can't be imported: {problem}"
+    return ""
+
+
+def _import_captured(ws: Workspace, head_now: str | None) -> SyncResult:
     # before the captures: a file that is written meanwhile finds its receipt the next time
     sets = pending_executed(ws)
     found, left = pending_captures(ws)
@@ -121,26 +140,50 @@ def import_file(ws: Workspace, kind: str, name: str, content: bytes, tree: str |
     if kind not in known:
         raise UsageProblem(f"there is no reader {kind!r}.", hint=f"Readers: {', '.join(sorted(known))}.")
     file = FileOfEvidence(name, content, redact(producer(ws.environ)), iso(ws.clock.now()), tree)
-    receipts: list[Receipt] = []
+    receipts: list[SignedReceipt] = []
     problems: list[Problem] = []
     for number, one in enumerate(known[kind].read(file), 1):
         if isinstance(one, Problem):
             problems.append(one)
-        elif flaw := receipt_flaw(one):
+            continue
+        signed = one if isinstance(one, SignedReceipt) else SignedReceipt(one, ())
+        if flaw := import_flaw(signed.receipt):
             problems.append(Problem(name, number, 1, f"refused: {flaw}."))
-        # refused, not redacted: its ID would be another one
-        elif redact_value(one.to_dict()) != one.to_dict():
-            problems.append(Problem(name, number, 1, "refused: it holds what looks like a secret. Export it anew."))
         else:
-            receipts.append(one)
-    new = 0
-    if receipts:
-        with ledger_writer(ws) as db:
-            runs = {row[0] for row in db.rows("SELECT run FROM receipt WHERE source = 'junit'")}
-            unknown = [one for one in receipts if one.source != "junit" or one.run not in runs]
-            # receipts were made elsewhere, and nothing signed proves it (ADR-0003); other files become receipts here
-            new = append(db, unknown, f"imported:{kind}" if kind == "receipts" else "local")
+            receipts.append(signed)
+    # receipts were made elsewhere: what they weigh is decided by signatures, when they are read (ADR-0003, ADR-0037);
+    # other files become receipts here
+    new = add_receipts(ws, receipts, f"{IMPORTED}:{kind}" if kind in ("receipts", "bundle") else "local")
     return Imported(new, len(receipts) - new, tuple(problems))
+
+
+def import_flaw(receipt: Receipt) -> str:
+    """Why a receipt that was made elsewhere is not stored, in a few words; empty: it is."""
+    if flaw := receipt_flaw(receipt):
+        return flaw
+    # refused, not redacted: its ID would be another one
+    plain = receipt.to_dict()
+    return "" if redact_value(plain) == plain else "it holds what looks like a secret. Export it anew"
+
+
+def add_receipts(ws: Workspace, signed: Sequence[SignedReceipt], origin: str) -> int:
+    """Store receipts from a file or a note, with their signatures; how many were new. Raises as `ledger_writer`."""
+    if not signed:
+        return 0
+    from kl_hooks.evidence.attestation import add_signatures
+
+    with ledger_writer(ws) as db:
+        junit = {row[0] for row in db.rows("SELECT run FROM receipt WHERE source = 'junit'")}
+        # a note has a run without its messages, so under another ID: what this store recorded itself is known better
+        own = {row[0] for row in db.rows(f"SELECT run FROM receipt WHERE origin NOT LIKE '{IMPORTED}%'")}
+        known = own if origin.startswith(IMPORTED) else set()
+        unknown = [
+            one for one in signed
+            if one.receipt.run not in known and (one.receipt.source != "junit" or one.receipt.run not in junit)
+        ]  # fmt: skip
+        new = append(db, [one.receipt for one in unknown], origin)
+        add_signatures(db, unknown, ws.clock.now())
+    return new
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +201,8 @@ class Snapshot:
     lost: tuple[Rollback, ...] = ()
     """Receipts that the store had and does not have any more."""
     ws: Workspace | None = None
+    trust_ref: str = ""
+    """The commit whose `.kl/trust` names a team's keys; empty: that of the user's configuration."""
 
     def executed(self, entry: Entry) -> Executed | None:
         """What the tests of a run executed, stored or waiting in the spool; None where nothing is known of it."""
@@ -178,13 +223,13 @@ class Snapshot:
 
     def of_tree(self, trees: Sequence[str]) -> list[Entry]:
         """The receipts of a content (its tree IDs), newest first; without runs that only listed tests."""
-        stored = ledger.entries_of_tree(self.db, trees) if self.db else []
+        stored = self._with_origins(ledger.entries_of_tree(self.db, trees) if self.db else [])
         here = [one for one in self.waiting if {one.receipt.tree, one.receipt.tree_all} & set(trees)]
         return [one for one in (*here, *stored) if not ran_no_test(one.receipt.selection, one.receipt.result)]
 
     def recent(self, limit: int) -> list[Entry]:
         """The newest receipts, newest first; without runs that only listed tests."""
-        stored = ledger.list_receipts(self.db, limit)[0] if self.db else []
+        stored = self._with_origins(ledger.list_receipts(self.db, limit)[0] if self.db else [])
         tested = (one for one in self.waiting if not ran_no_test(one.receipt.selection, one.receipt.result))
         return [*tested, *stored][:limit]
 
@@ -193,14 +238,22 @@ class Snapshot:
         some = list(entries)
         wanted = {one.receipt.parent for one in some}
         found = {one.receipt.run: one for one in self.waiting if one.receipt.run in wanted}
-        return found | (parents_of(self.db, some) if self.db else {})
+        stored = parents_of(self.db, some) if self.db else {}
+        return found | dict(zip(stored, self._with_origins(list(stored.values())), strict=True))
+
+    def _with_origins(self, entries: list[Entry]) -> list[Entry]:
+        if self.ws is None or not any(one.origin.startswith(IMPORTED) for one in entries):
+            return entries
+        from kl_hooks.evidence.attestation import with_origins  # most stores hold nothing of others
+
+        return with_origins(self.ws, self.db, entries, self.trust_ref)
 
 
 @contextmanager
-def snapshot(ws: Workspace, head: str | None = None) -> Iterator[Snapshot]:
+def snapshot(ws: Workspace, head: str | None = None, trust_ref: str = "") -> Iterator[Snapshot]:
     """Read all evidence, after an import where that is possible. `head`: the commit, if known.
 
-    EnvironmentProblem where kl was never used, or the store can't be read.
+    `trust_ref`: see `Snapshot`. EnvironmentProblem where kl was never used, or the store can't be read.
     """
     require_setup(ws)
     taken = sync_evidence(ws, head)
@@ -214,4 +267,4 @@ def snapshot(ws: Workspace, head: str | None = None) -> Iterator[Snapshot]:
         at = ledger.chain_head(db)[0] if db else 0
         new = [one for one in captures if not (db and db.row("SELECT 1 FROM receipt WHERE id = ?", (one[0].id,)))]
         entries = [Entry(at + n, "", origin, receipt.id, receipt) for n, (receipt, origin) in enumerate(new, 1)]
-        yield Snapshot(db, taken, tuple(reversed(entries)), tuple(unread), tuple(rollbacks(db, marks)), ws)
+        yield Snapshot(db, taken, tuple(reversed(entries)), tuple(unread), tuple(rollbacks(db, marks)), ws, trust_ref)

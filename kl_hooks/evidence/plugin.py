@@ -142,18 +142,33 @@ CREATE TABLE package_recall (
 _RECALL_SCHEMA: Final = Schema(owner="recall", database="kl", steps=(_RECALL,))
 
 
+_ATTESTATION: Final = """
+CREATE TABLE attestation (
+    -- A signature that was found to be over a receipt. Whom to trust is decided when it is read.
+    receipt TEXT NOT NULL,            -- receipt.id
+    fingerprint TEXT NOT NULL,        -- SHA256:… of the public key
+    key TEXT NOT NULL,                -- the public key as in authorized_keys
+    signature BLOB NOT NULL,          -- SSHSIG, without its armor
+    added TEXT NOT NULL,              -- when this store first saw it, ISO 8601
+    PRIMARY KEY (receipt, fingerprint)
+) WITHOUT ROWID;
+"""
+_ATTESTATION_SCHEMA: Final = Schema(owner="attestation", database="kl", steps=(_ATTESTATION,))
+
+
 @hookimpl
 def kl_schema() -> Sequence[Schema]:
-    return [SCHEMA, EXECUTED, _RECALL_SCHEMA]
+    return [SCHEMA, EXECUTED, _RECALL_SCHEMA, _ATTESTATION_SCHEMA]
 
 
 @hookimpl
 def kl_sources() -> list[Source]:
     # imported here and below: every command loads this module, and few need one of these
+    from kl_hooks.evidence.attestation import read_bundle
     from kl_hooks.evidence.sources.junit import read_junit
     from kl_hooks.evidence.sources.receipts import read_lines
 
-    return [Source("junit", read_junit), Source("receipts", read_lines)]
+    return [Source("junit", read_junit), Source("receipts", read_lines), Source("bundle", read_bundle)]
 
 
 @hookimpl

@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from kl_hooks.model.claim import Observation
 from kl_hooks.model.receipt import HARD_CLASSES, REFUTES, SUPPORTS, Evidence, Receipt
+
+ATTESTED: Final = ("ci:", "signed:")
+"""How the origin of a receipt begins that a trusted key signed."""
+IMPORTED: Final = "imported"
+"""How the stored origin of a receipt begins that was made elsewhere."""
 
 
 def observation(receipt: Receipt, evidence: Evidence, origin: str = "local") -> Observation:
     """This evidence of this receipt, as the tier rule sees it."""
     why = why_not_hard(receipt, evidence, origin)
     hard = not why and evidence.kind in HARD_CLASSES
+    # what a trusted key signed was produced by whoever has the key; the name in the receipt is a word (ADR-0017)
+    attested = origin.startswith(ATTESTED)
     return Observation(
-        evidence.kind, receipt.observer, receipt.producer, receipt.run, hard, why,
-        environment_key(receipt), execution_mode(receipt),
+        evidence.kind, receipt.observer, origin if attested else receipt.producer, receipt.run, hard, why,
+        environment_key(receipt), execution_mode(receipt), attested,
     )  # fmt: skip
 
 
@@ -46,8 +53,8 @@ def execution_mode(receipt: Receipt) -> str:
 
 def why_not_hard(receipt: Receipt, evidence: Evidence, origin: str = "local") -> str:
     """In one phrase why it can't count as hard; empty where it can."""
-    if origin.startswith("imported"):
-        return "imported, and nothing signed proves its origin"
+    if origin.startswith(IMPORTED):
+        return f"imported, and {origin.partition('; ')[2] or 'no trusted key signed it'}"
     if evidence.outcome == "flaky":
         return "flaky: it passed only on a later attempt"
     if not receipt.result.get("complete"):

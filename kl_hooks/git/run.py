@@ -70,17 +70,19 @@ def git(
     timeout: float = 30.0,
     ok: Sequence[int] = (0,),
     config: Sequence[tuple[str, str]] = (),
+    network: bool = False,
 ) -> bytes:
     """What `git ARGS…` prints, run in `cwd` without a terminal, in English, and without network.
 
-    `keep_index` leaves `GIT_INDEX_FILE` as it is: only for a deliberate look at what is being committed.
-    `config` overrides settings for this one call. GitMissing; GitFailed for an exit code not in `ok`, or no
-    answer after `timeout` seconds.
+    `network`: for `kl sync` alone, which a person or their configuration starts. `keep_index` leaves `GIT_INDEX_FILE`
+    as it is: only for a deliberate look at what is being committed. `config`
+    overrides settings for this one call. GitMissing; GitFailed for an exit code not in `ok`, or no answer after
+    `timeout` seconds.
     """
     command = [executable(), *_PREFIX, *args]
     try:
         done = subprocess.run(
-            command, cwd=cwd, env=_environment(keep_index, config), capture_output=True,
+            command, cwd=cwd, env=_environment(keep_index, config, network), capture_output=True,
             timeout=timeout, check=False, input=stdin if stdin is not None else b"",
         )  # fmt: skip
     except subprocess.TimeoutExpired:
@@ -135,7 +137,7 @@ def executable() -> str:
     raise GitMissing("git was not found in PATH.", hint="Install git 2.31 or newer.")
 
 
-def _environment(keep_index: bool, config: Sequence[tuple[str, str]]) -> dict[str, str]:
+def _environment(keep_index: bool, config: Sequence[tuple[str, str]], network: bool = False) -> dict[str, str]:
     """The environment for git: ours without what a surrounding git has set, plus `config`."""
     clean = {
         name: value for name, value in os.environ.items()
@@ -145,6 +147,9 @@ def _environment(keep_index: bool, config: Sequence[tuple[str, str]]) -> dict[st
         clean["GIT_INDEX_FILE"] = os.environ["GIT_INDEX_FILE"]
     # a partial clone would fetch missing objects over the network
     clean.update(LC_ALL="C", GIT_TERMINAL_PROMPT="0", GIT_NO_LAZY_FETCH="1", GIT_ALLOW_PROTOCOL="none")
+    if network:
+        # not `ext`: a remote's address could name a program (git-remote-ext)
+        clean["GIT_ALLOW_PROTOCOL"] = "file:git:http:https:ssh"
     # GIT_CONFIG_COUNT (git 2.31), not `-c`: there a name ends at its first `=`, and a filter's name may have one
     if config:
         given = clean.get("GIT_CONFIG_COUNT", "")

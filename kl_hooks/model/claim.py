@@ -47,7 +47,7 @@ class Observation:
     way: str = ""
     """`serial`, `distributed`, `random:<plugin>:<seed>` …; empty: unknown."""
     attested: bool = False
-    """Whether its producer is proven, by a signature. Nothing in the environment proves one."""
+    """Whether its producer is proven, by the signature of a trusted key. Nothing in the environment proves one."""
 
 
 _EXECUTION: Final = frozenset({"TestResult", "ExitCode"})
@@ -68,7 +68,8 @@ def are_independent(a: Observation, b: Observation) -> bool:
     # not strict: an assertion has no environment, and what is unknown differs from nothing
     known = (one and other and one != other for one, other in zip(a.environment, b.environment, strict=False))
     ways = bool(a.way and b.way and a.way != b.way)
-    return ways or any(known) or (a.attested and b.attested and a.producer != b.producer)
+    # one that a trusted key signed, and one of this store (or of another key): two producers, one of them proven
+    return ways or any(known) or ((a.attested or b.attested) and a.producer != b.producer)
 
 
 def _two_classes(a: Observation, b: Observation) -> bool:

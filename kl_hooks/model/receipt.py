@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from kl_hooks.model.canonical import digest
 
@@ -140,6 +140,14 @@ class Receipt:
     def to_dict(self) -> dict[str, Any]:
         """As `kl evidence show --format json` prints it."""
         return {"id": self.id, **self.header(), "evidence": [e.to_dict() for e in self.evidence]}
+
+
+class SignedReceipt(NamedTuple):
+    """A receipt, and the signatures that were found to be over it."""
+
+    receipt: Receipt
+    signatures: tuple[tuple[str, bytes], ...]
+    """(public key as in authorized_keys, signature of ssh-keygen)."""
 
 
 def receipt_id(header: Mapping[str, Any]) -> str:

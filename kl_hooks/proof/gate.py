@@ -17,7 +17,14 @@ from kl_hooks.evidence.ingestion import Snapshot, snapshot
 from kl_hooks.evidence.integrity import Rollback, ledger_writer, read_marks, rollbacks
 from kl_hooks.evidence.ledger import Entry, newest_before, selection_limits
 from kl_hooks.evidence.provenance import agent, producer, worktree_state
-from kl_hooks.evidence.trust import contradiction, environment_key, observation, outer_failure, parent_confirmation
+from kl_hooks.evidence.trust import (
+    ATTESTED,
+    contradiction,
+    environment_key,
+    observation,
+    outer_failure,
+    parent_confirmation,
+)
 from kl_hooks.git.files import tree_contains
 from kl_hooks.git.objects import object_id
 from kl_hooks.git.repository import Repository
@@ -63,6 +70,7 @@ _TREES: Final = 5
 """Contents that are judged: each costs what `kl verify` costs."""
 _LISTED: Final = 100
 """Paths in a JSON answer."""
+_WHOM: Final = "see: kl trust list, kl sync --pull"
 STORE: Final = "store"
 ACCEPTED: Final = "accepted"
 """An Event of this name, about `STORE`, accepts a store that lost receipts as it is."""
@@ -121,14 +129,15 @@ class Proof:
 
 def judge(
     ws: Workspace, seen: Snapshot, trees: Sequence[str], committed: bool = False, *, rev: str = "",
-    trust_ref: str = "", base: str = "", transfer: bool = True, staged: bool = False,
+    trust_ref: str = "", base: str = "", transfer: bool = True, staged: bool = False, origin: str = "",
 ) -> tuple[list[Entry], Proof]:  # fmt: skip
     """The receipts of a content (newest first), and what they prove: nothing where some of the evidence is missing.
 
     `trees`: its tree ids. `committed`: it is a tree in git (of `rev`, where that is known), not the files as they are
     now. `trust_ref`: the commit whose `verify.exclude` counts instead of the content's own. `base`: the commit before
     the judged ones; without it the parent. `transfer`: whether results of other contents count that are valid here.
-    `staged`: it is the tree that a commit would make of the index.
+    `staged`: it is the tree that a commit would make of the index. `origin`: `ci` counts only runs that a trusted key
+    of a CI signed, and one of them is enough for `verified`; a failure counts whoever saw it.
     """
     entries = seen.of_tree(trees)
     if missing := seen.gaps:
@@ -154,6 +163,14 @@ def judge(
     there = _path_exists(repo, at or "")
     rule = ws.settings.verified_requires
     direct = proof(entries, parents, rule, trees, there, expected, earlier_runs)
+    if origin:
+        if direct.failed:
+            return entries, direct
+        some = [one for one in entries if one.origin.startswith(f"{origin}:")]
+        found = proof(some, parents, rule, trees, there, expected, earlier_runs)
+        if not some:
+            found = replace(found, reasons=(f"no trusted key of a CI signed a run of this content ({_WHOM})",))
+        return entries, replace(found, tier=Tier.VERIFIED) if found.tier >= Tier.INFERRED else found
     # what ran on this very content comes first, and a failure there counts whatever ran elsewhere (ADR-0029)
     if not transfer or not trees or direct.tier >= Tier.INFERRED or direct.failed:
         return entries, _without_flaky(ws, db, direct, entries)
@@ -424,6 +441,8 @@ def _observations(runs: Sequence[Entry], parents: Mapping[str, Entry]) -> Iterat
 def _notes(entry: Entry, parents: Mapping[str, Entry]) -> Iterator[str]:
     """What is worth knowing of a good run: who else saw it, what surrounds it, and tests that others switched off."""
     name, receipt = f"run {entry.receipt.run[:8]}", entry.receipt
+    if entry.origin.startswith(ATTESTED):
+        yield f"{name}: signed by {entry.origin}"
     if parent := parents.get(receipt.parent or ""):
         if around := outer_failure(parent.receipt, receipt):
             yield f"{name}: {around}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, NamedTuple
@@ -13,7 +13,7 @@ from kl_hooks.evidence.executed import COVERAGE, Executed
 from kl_hooks.evidence.flaky import FlakyPasses
 from kl_hooks.evidence.ingestion import Snapshot
 from kl_hooks.evidence.ledger import Entry, recent
-from kl_hooks.evidence.provenance import worktree_state
+from kl_hooks.evidence.provenance import ci, worktree_state
 from kl_hooks.git.commits import count_since
 from kl_hooks.git.repository import Repository, merge_base
 from kl_hooks.git.worktree import STAGED, staged_tree, tree_of_revision
@@ -237,7 +237,7 @@ def symbol_states(
     }
     found = difference(ws, repo, states, content.other)
     runs = Runs(ws, seen, content)
-    parts = [one for one in runs.parts if not origin or _is_of_ci(one.original)]
+    parts = [one for one in runs.parts if not origin or _is_of_ci(one.original, ws.environ)]
     names = module_names(sorted({*content_source(repo, content.other or "").blobs, *found.changes}))
     answer: list[SymbolState] = []
     for change in found.changes.values():
@@ -250,8 +250,10 @@ def _below(path: str, paths: Sequence[str]) -> bool:
     return not paths or any(path == one.rstrip("/") or path.startswith(f"{one.rstrip('/')}/") for one in paths)
 
 
-def _is_of_ci(entry: Entry) -> bool:
-    return entry.receipt.producer.startswith("ci:")
+def _is_of_ci(entry: Entry, environ: Mapping[str, str]) -> bool:
+    """A run that a key of a CI signed; in the CI's own job also one that was recorded there."""
+    here = entry.origin == "local" and entry.receipt.producer.startswith("ci:")
+    return entry.origin.startswith("ci:") or (here and ci(environ) is not None)
 
 
 def _states_of(change: FileChange, module: str, parts: Sequence[OtherRun], flaky: FlakyPasses) -> Iterator[SymbolState]:

@@ -117,6 +117,9 @@ class Runner:
         self.caches: dict[str, Path] = {}
         self.artifacts: dict[str, Path] = {}
         self.restored: list[str] = []
+        self.secrets: dict[str, str] = {}
+        self.variables: dict[str, str] = {}
+        self._writes = False
         self._origin, self._folder, self._number = origin, folder, 0
         self._environ = {**environ, "PATH": f"{self.shell.bin}:{environ['PATH']}"}
 
@@ -134,6 +137,7 @@ class Runner:
             if not scope.wanted(job.get("if")):
                 scope.run.result = "skipped"
                 continue
+            self._writes = job["permissions"].get("contents") == "write"
             self._job(job, scope, event)
             scope.run.outputs = {key: scope.text(value) for key, value in job.get("outputs", {}).items()}
         return runs
@@ -144,7 +148,13 @@ class Runner:
             "run_attempt": "1", "base_ref": event.base_ref, "repository": "ada/shop", "job": job,
             "event": event.payload, "workspace": str(self._folder / "work"),
         }  # fmt: skip
-        return {"github": github, "runner": {"os": "Linux", "temp": str(self._folder / "temp")}, "steps": {}}
+        return {
+            "secrets": self.secrets,
+            "vars": self.variables,
+            "github": github,
+            "runner": {"os": "Linux", "temp": str(self._folder / "temp")},
+            "steps": {},
+        }
 
     def _job(self, job: Mapping[str, Any], scope: _Scope, event: Event) -> None:
         github, temp = scope.contexts["github"], self._folder / "temp"
@@ -229,7 +239,8 @@ class Runner:
         return inner.run.result == "success"
 
     def _checkout(self, given: Mapping[str, str], github: Mapping[str, Any], work: Path) -> None:
-        assert given["persist-credentials"] == "false", "code of a pull request could read the token"
+        if not self._writes:
+            assert given["persist-credentials"] == "false", "code of a pull request could read the token"
         git = Checkout(work).git
         if not (work / ".git").exists():
             git("init", "-q")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -109,6 +110,27 @@ def test_a_workflow_passes_clean_content_and_fails_an_import_across_layers(origi
     assert context in job.summary
     assert "src/shop/web/page.py" in context, "of the title"
     assert context.index("core must not import web") < context.index("## code")
+
+
+@pytest.mark.slow
+def test_a_push_proves_its_content_in_every_clone(origin: Checkout, tmp_path: Path) -> None:
+    key = tmp_path / "key"
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(key)], check=True)
+    runner = Runner(tmp_path / "runner", origin, dict(os.environ))
+    assert runner.start(WORKFLOW, pushed(origin))["publish"].result == "skipped", "only who asked for it"
+    runner.variables, runner.secrets = {"KL_PUBLISH": "true"}, {"KL_SIGNING_KEY": key.read_text().rstrip("\n")}
+    done = runner.start(WORKFLOW, pushed(origin))["publish"]
+    assert done.result == "success" and "written and signed" in done.log, done.log
+    assert runner.start(WORKFLOW, pull_request(origin, 1, "x", fork=True))["publish"].result == "skipped"
+    assert not list((tmp_path / "runner").rglob("temp/key"))
+    origin.git("clone", "-q", str(origin.root), str(tmp_path / "bob"))
+    bob = Checkout(tmp_path / "bob")
+    assert bob.kl("sync", "--pull").returncode == 0
+    assert bob.kl("verify").returncode == 1
+    assert bob.kl("trust", "add", "github", "--key", f"{key}.pub", "--role", "ci").returncode == 0
+    assert "proven (verified by CI github)" in bob.kl("verify", "--require", "verified", "--from", "ci").stdout
+    bob.write(ORDER, DRIFT)
+    assert bob.kl("verify", "--from", "ci").returncode == 1, "one line of tested code is changed"
 
 
 @pytest.mark.slow

@@ -1,0 +1,88 @@
+"""`kl sync`: evidence to and from other clones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from kl_hooks.cli.options import format_option
+from kl_hooks.cli.output import counted, print_answer, progress, short, warn, workspace
+from kl_hooks.errors import CLEAN, FINDINGS
+from kl_hooks.model.text import one_line
+
+if TYPE_CHECKING:
+    from kl_hooks.evidence.notes import Shared
+    from kl_hooks.model.receipt import Receipt
+
+_SHOWN = 20
+
+
+@click.command(epilog="Example: kl sync --dry-run")
+@click.option("--remote", default="origin", show_default=True, help="A remote's name, path or address.")
+@click.option("--push", "only_push", is_flag=True, help="Only push.")
+@click.option("--pull", "only_pull", is_flag=True, help="Only fetch and import.")
+@click.option("--dry-run", is_flag=True, help="List the runs that would be written and pushed; change nothing.")
+@click.option("--sign", metavar="KEY", default="", help="Sign with this SSH key. Default: git config kl.signingKey.")
+@click.option(
+    "--receipts",
+    "file",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Publish the receipts of this file (of kl evidence export) that are about the commit checked out.",
+)
+@format_option()
+def sync(remote: str, only_push: bool, only_pull: bool, dry_run: bool, sign: str, file: Path | None, shape: str) -> int:
+    """Exchange evidence with other clones, by git notes on the contents that it is about.
+
+    Names of tests, outcomes, versions and your producer name (user@host) leave this machine; messages, output and
+    command lines do not. What comes in counts only where a key that you trust signed it (see: kl trust).
+
+    Exit 1: something was refused, or the remote could not be reached.
+    """
+    from kl_hooks.evidence.attestation import signing_key
+    from kl_hooks.evidence.notes import share
+
+    ws = workspace()
+    given, refused = _read(file) if file else (None, [])
+    both = only_push == only_pull
+    with progress("Exchanging evidence"):
+        done = share(
+            ws, remote, push=both or only_push, pull=both or only_pull, dry_run=dry_run, key=signing_key(ws, sign),
+            receipts=given,
+        )  # fmt: skip
+    print_answer(shape, done.to_dict(), _lines(done, dry_run))
+    for one in (*refused, *done.remarks):
+        warn(one)
+    return FINDINGS if done.remarks or done.refusals or refused else CLEAN
+
+
+def _read(file: Path) -> tuple[list[Receipt], list[str]]:
+    """The receipts of a file, and what is wrong with its other lines."""
+    from kl_hooks.evidence.sources.receipts import read_lines
+    from kl_hooks.hookspecs import FileOfEvidence
+    from kl_hooks.model.problem import Problem
+
+    found = list(read_lines(FileOfEvidence(str(file), file.read_bytes(), "", "", None)))
+    problems = [str(one) for one in found if isinstance(one, Problem)]
+    return [one for one in found if not isinstance(one, Problem)], problems
+
+
+def _lines(done: Shared, dry_run: bool) -> Iterator[str]:
+    how = "would be written" if dry_run else f"written{' and signed' if done.signed else ''}"
+    yield f"{counted(len(done.added), 'run')} {how} to the notes of {done.writer}"
+    for one in done.added[-_SHOWN:]:
+        tests = counted(len(one.evidence), "result")
+        when = one.ended[:16].replace("T", " ")
+        yield f"  {short(one.run, 8)}  {when}  {one.source:<7} {tests}  tree {short(one.tree, 7)}"
+    if len(done.added) > _SHOWN:
+        yield f"  and {len(done.added) - _SHOWN} older"
+    if dry_run:
+        return
+    if done.pushed:
+        yield f"pushed to {one_line(done.remote, 100)}"
+    yield f"{counted(done.imported, 'new run')} of {counted(len(done.writers), 'other writer')} imported"
+    if done.refusals:
+        yield f"{counted(done.refusals, 'line')} refused:"
+        yield from (f"  {one}" for one in done.refused)
