@@ -42,12 +42,14 @@ def sync(remote: str, only_push: bool, only_pull: bool, dry_run: bool, sign: str
     Exit 1: something was refused, or the remote could not be reached.
     """
     from kl_hooks.evidence.attestation import signing_key
+    from kl_hooks.evidence.ingestion import sync_evidence
     from kl_hooks.evidence.notes import share
 
     ws = workspace()
     given, refused = _read(file) if file else (None, [])
     both = only_push == only_pull
     with progress("Exchanging evidence"):
+        sync_evidence(ws)
         done = share(
             ws, remote, push=both or only_push, pull=both or only_pull, dry_run=dry_run, key=signing_key(ws, sign),
             receipts=given,

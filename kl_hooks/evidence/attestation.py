@@ -27,8 +27,9 @@ from typing import Any, Final, NamedTuple
 
 from kl_hooks.clock import iso, micros
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
+from kl_hooks.evidence.integrity import ledger_writer
 from kl_hooks.evidence.journal import receipt_flaw
-from kl_hooks.evidence.ledger import Entry
+from kl_hooks.evidence.ledger import Entry, append
 from kl_hooks.evidence.trust import IMPORTED
 from kl_hooks.git.repository import git_in, resolve_commit
 from kl_hooks.hookspecs import FileOfEvidence
@@ -37,6 +38,7 @@ from kl_hooks.model.problem import Problem
 from kl_hooks.model.receipt import Evidence, Receipt, SignedReceipt, receipt_from_header
 from kl_hooks.model.text import one_line
 from kl_hooks.store.database import Database, chunks, placeholders
+from kl_hooks.store.redaction import redact_value
 from kl_hooks.workspace import Workspace
 
 NAMESPACE: Final = "kl-evidence"
@@ -411,6 +413,33 @@ class Vouched:
     """`ci:<name>` or `signed:<name>` of a trusted key; else the stored origin."""
     reasons: tuple[str, ...] = ()
     """Why signatures that are there do not count, a phrase each."""
+
+
+def import_flaw(receipt: Receipt) -> str:
+    """Why a receipt that was made elsewhere is not stored, in a few words; empty: it is."""
+    if flaw := receipt_flaw(receipt):
+        return flaw
+    # refused, not redacted: its ID would be another one
+    plain = receipt.to_dict()
+    return "" if redact_value(plain) == plain else "it holds what looks like a secret. Export it anew"
+
+
+def add_receipts(ws: Workspace, signed: Sequence[SignedReceipt], origin: str) -> int:
+    """Store receipts from a file or a note, with their signatures; how many were new. Raises as `ledger_writer`."""
+    if not signed:
+        return 0
+    with ledger_writer(ws) as db:
+        junit = {row[0] for row in db.rows("SELECT run FROM receipt WHERE source = 'junit'")}
+        # a note has a run without its messages, so under another ID: what this store recorded itself is known better
+        own = {row[0] for row in db.rows(f"SELECT run FROM receipt WHERE origin NOT LIKE '{IMPORTED}%'")}
+        known = own if origin.startswith(IMPORTED) else set()
+        unknown = [
+            one for one in signed
+            if one.receipt.run not in known and (one.receipt.source != "junit" or one.receipt.run not in junit)
+        ]  # fmt: skip
+        new = append(db, [one.receipt for one in unknown], origin)
+        add_signatures(db, unknown, ws.clock.now())
+    return new
 
 
 def add_signatures(db: Database, signed: Iterable[SignedReceipt], now: int) -> int:

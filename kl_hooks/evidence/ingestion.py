@@ -26,7 +26,6 @@ from kl_hooks.evidence.executed import (
 from kl_hooks.evidence.integrity import Rollback, ledger_writer, read_marks, rollbacks
 from kl_hooks.evidence.journal import (
     pending_captures,
-    receipt_flaw,
     remove_or_quarantine,
     unimported_captures,
 )
@@ -36,9 +35,9 @@ from kl_hooks.evidence.trust import IMPORTED, ran_no_test
 from kl_hooks.git.run import GitFailed
 from kl_hooks.hookspecs import FileOfEvidence, Source
 from kl_hooks.model.problem import Problem
-from kl_hooks.model.receipt import Receipt, SignedReceipt
+from kl_hooks.model.receipt import SignedReceipt
 from kl_hooks.store.database import Database
-from kl_hooks.store.redaction import redact, redact_value
+from kl_hooks.store.redaction import redact
 from kl_hooks.workspace import Workspace, is_set_up, require_setup
 
 
@@ -140,6 +139,8 @@ def import_file(ws: Workspace, kind: str, name: str, content: bytes, tree: str |
     if kind not in known:
         raise UsageProblem(f"there is no reader {kind!r}.", hint=f"Readers: {', '.join(sorted(known))}.")
     file = FileOfEvidence(name, content, redact(producer(ws.environ)), iso(ws.clock.now()), tree)
+    from kl_hooks.evidence.attestation import add_receipts, import_flaw
+
     receipts: list[SignedReceipt] = []
     problems: list[Problem] = []
     for number, one in enumerate(known[kind].read(file), 1):
@@ -155,35 +156,6 @@ def import_file(ws: Workspace, kind: str, name: str, content: bytes, tree: str |
     # other files become receipts here
     new = add_receipts(ws, receipts, f"{IMPORTED}:{kind}" if kind in ("receipts", "bundle") else "local")
     return Imported(new, len(receipts) - new, tuple(problems))
-
-
-def import_flaw(receipt: Receipt) -> str:
-    """Why a receipt that was made elsewhere is not stored, in a few words; empty: it is."""
-    if flaw := receipt_flaw(receipt):
-        return flaw
-    # refused, not redacted: its ID would be another one
-    plain = receipt.to_dict()
-    return "" if redact_value(plain) == plain else "it holds what looks like a secret. Export it anew"
-
-
-def add_receipts(ws: Workspace, signed: Sequence[SignedReceipt], origin: str) -> int:
-    """Store receipts from a file or a note, with their signatures; how many were new. Raises as `ledger_writer`."""
-    if not signed:
-        return 0
-    from kl_hooks.evidence.attestation import add_signatures
-
-    with ledger_writer(ws) as db:
-        junit = {row[0] for row in db.rows("SELECT run FROM receipt WHERE source = 'junit'")}
-        # a note has a run without its messages, so under another ID: what this store recorded itself is known better
-        own = {row[0] for row in db.rows(f"SELECT run FROM receipt WHERE origin NOT LIKE '{IMPORTED}%'")}
-        known = own if origin.startswith(IMPORTED) else set()
-        unknown = [
-            one for one in signed
-            if one.receipt.run not in known and (one.receipt.source != "junit" or one.receipt.run not in junit)
-        ]  # fmt: skip
-        new = append(db, [one.receipt for one in unknown], origin)
-        add_signatures(db, unknown, ws.clock.now())
-    return new
 
 
 @dataclass(frozen=True, slots=True)

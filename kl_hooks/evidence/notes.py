@@ -22,8 +22,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from kl_hooks.errors import UsageProblem
-from kl_hooks.evidence.attestation import check_signatures, receipt_of, sign_receipt
-from kl_hooks.evidence.ingestion import add_receipts, import_flaw, sync_evidence
+from kl_hooks.evidence.attestation import add_receipts, check_signatures, import_flaw, receipt_of, sign_receipt
 from kl_hooks.evidence.integrity import ledger_writer
 from kl_hooks.evidence.ledger import recent
 from kl_hooks.evidence.trust import IMPORTED, ran_no_test
@@ -165,7 +164,7 @@ def share(
     ws: Workspace, remote: str, *, push: bool = True, pull: bool = True, dry_run: bool = False,
     key: Path | None = None, receipts: Sequence[Receipt] | None = None,
 ) -> Shared:  # fmt: skip
-    """Write what this clone recorded to its notes, push them, fetch and import those of others.
+    """Write what this store has recorded to this clone's notes, push them, fetch and import those of others.
 
     `receipts`: written instead of the store's own, as far as they are about the commit that is checked out: a job
     that has the key publishes what a job that ran foreign code has recorded. `key`: signs what is written. A remote
@@ -178,7 +177,6 @@ def share(
         raise UsageProblem("evidence is shared by git notes.", place=str(ws.root), hint="Run it in a git repository.")
     if not _REMOTE.fullmatch(remote):
         raise UsageProblem("that is no remote.", place=f"--remote {remote}", hint="See: git remote -v")
-    sync_evidence(ws)
     writer = _writer(repo, create=not dry_run)
     remarks: list[str] = []
     # fetched first: then it is known whether there is anything to push

@@ -322,9 +322,7 @@ def test_a_teams_keys_count_as_they_are_in_the_trusted_commit(
     repo.write(".kl/trust", f"# keys\nci:github {options} {public}\neve@x.org {public.replace('AAAA', 'AAAB')}")
     signed = SignedReceipt(run().receipt, (attestation.sign_receipt(run().receipt, keys["ci"]),))
     ws = repo.workspace()
-    from kl_hooks.evidence.ingestion import add_receipts
-
-    add_receipts(ws, [signed], "imported:notes")
+    attestation.add_receipts(ws, [signed], "imported:notes")
 
     def origins(ref: str) -> list[str]:
         with ws.store.reading() as db:
@@ -427,6 +425,7 @@ def test_32_syncs_side_by_side_converge(clones: Callable[[str], Checkout], keys:
 
     def sync(number: int) -> None:
         repo = repos[number % 4]
+        sync_evidence(repo.workspace())
         notes.share(repo.workspace(), "origin")
 
     with ThreadPoolExecutor(8) as pool:
