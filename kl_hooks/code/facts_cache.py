@@ -144,7 +144,7 @@ def _by_scanner(wanted: Iterable[Key]) -> Iterator[tuple[str, Sequence[str]]]:
 _json: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
-_LEVEL: Final = 3
+_LEVEL: Final = 4
 """Of compression: a higher one takes longer than it saves in writing."""
 
 

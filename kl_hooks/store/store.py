@@ -2,7 +2,7 @@
 
 Reading creates nothing. Writing takes the lock and brings the tables up to date, one transaction a step, with a
 backup before the first. When a database is opened, its tables and its record of the steps taken (`schema_step`)
-are compared.
+are compared; to read it again, only if its tables changed since.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.errors import EnvironmentProblem, StoreBusy, StoreDamaged, StoreNewer
 from kl_hooks.model.text import one_line
@@ -44,6 +44,8 @@ class Store:
         """Database → when (monotonic) its lock was waited for in vain, and how that failed."""
         self._locked: dict[Path, float] = {}
         """Database → when (monotonic) it was waited for in vain, because another process has locked its file."""
+        self._sound: dict[Path, tuple[Any, ...]] = {}
+        """Database → its `_schema_version` when it was found complete and up to date: a command opens one 50 times."""
 
     @contextmanager
     def writing(self, database: str = "kl", what: str = "kl") -> Iterator[Database]:
@@ -151,7 +153,10 @@ class Store:
         path = self._path(database)
         try:
             db = self._as_it_is(path)
-            if db is None or self._is_current(database, db):
+            if db is None or self._sound.get(path) == _schema_version(db):
+                return db
+            if self._is_current(database, db):
+                self._sound[path] = _schema_version(db)
                 return db
             if database == "kl" or not self._newer(database, db):
                 db.close()
@@ -176,7 +181,7 @@ class Store:
         def once() -> Database:
             db = open_sqlite(path, write=False, busy_ms=self._busy(path))
             try:
-                if path == self.state.database:
+                if path == self.state.database and self._sound.get(path) != _schema_version(db):
                     _refuse_incomplete(db, self._of("kl"), path)
             except BaseException:
                 db.close()
@@ -277,6 +282,11 @@ def steps_taken(db: Database) -> dict[str, int]:
     """Owner of tables → its newest step in this database."""
     known = db.row("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'schema_step'")
     return dict(db.rows("SELECT room, MAX(step) FROM schema_step GROUP BY room")) if known else {}
+
+
+def _schema_version(db: Database) -> tuple[Any, ...]:
+    """Another one whenever somebody, in any process, changes a table (sqlite.org/pragma.html), or the format."""
+    return db.row("PRAGMA schema_version"), db.row("PRAGMA user_version")
 
 
 def _has_all_steps(db: Database, schemas: Sequence[Schema]) -> bool:
