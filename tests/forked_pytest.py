@@ -101,6 +101,7 @@ def end_servers() -> None:
 
 def serve(descriptor: int) -> None:
     """Fork for each request, until the other end closes; comes back in no process but the forked ones' pytest."""
+    import atexit
     import gc
     import importlib
     import runpy
@@ -130,7 +131,6 @@ def serve(descriptor: int) -> None:
     for number, file in enumerate(files):
         os.dup2(file, number)
         os.close(file)
-    gc.unfreeze()
     os.chdir(cwd)
     os.environ.clear()
     os.environ.update(env)
@@ -138,7 +138,17 @@ def serve(descriptor: int) -> None:
     sys.path[0] = cwd
     sys.argv[:] = ["-m", *args]
     sys.orig_argv[:] = [*COMMAND, *args]
-    runpy._run_module_as_main("pytest")  # type: ignore[attr-defined]  # what `python -m` calls
+    try:
+        runpy._run_module_as_main("pytest")  # type: ignore[attr-defined]  # what `python -m` calls
+    except SystemExit as end:
+        if not isinstance(end.code, int):
+            raise
+        # as the interpreter ends, but for clearing all modules: that writes to, and so copies, every page
+        threading._shutdown()  # type: ignore[attr-defined]
+        atexit._run_exitfuncs()
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(end.code)
 
 
 def _number(connection: socket.socket) -> int:
