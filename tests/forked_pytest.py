@@ -26,7 +26,8 @@ AT_START: Final = ("PYTHON", "LC_", "LANG", "TZ")
 _USUAL: Final = {"PYTHONPATH": HERE, "PYTHONDONTWRITEBYTECODE": "1", "PYTHONUNBUFFERED": "1"}
 """With other `PYTHON…` variables than these a process is started."""
 _NUMBER: Final = struct.Struct("!i")
-_SERVERS: Final[dict[tuple[tuple[str, str], ...], Server]] = {}
+_SERVERS: Final[dict[tuple[tuple[str, str], ...], list[Server]]] = {}
+"""Such variables → the processes that wait to be forked: one answers one thread at a time."""
 _IMPORTED: Final = (
     "kl_hooks.evidence.capture",
     "kl_hooks.evidence.journal",
@@ -82,10 +83,16 @@ def run_forked(
     if unusual or at_start.get("PYTHONPATH") != HERE or env.get("PYTEST_DISABLE_PLUGIN_AUTOLOAD") != "1":
         return None
     key = tuple(sorted(at_start.items()))
-    if key not in _SERVERS:
-        _SERVERS[key] = Server(at_start)
+    waiting = _SERVERS.setdefault(key, [])
+    try:
+        server = waiting.pop()
+    except IndexError:
+        server = Server(at_start)
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err, Path(os.devnull).open() as nothing:
-        code = _SERVERS[key].run(args, cwd, env, [nothing.fileno(), out.fileno(), err.fileno()], timeout)
+        try:
+            code = server.run(args, cwd, env, [nothing.fileno(), out.fileno(), err.fileno()], timeout)
+        finally:
+            waiting.append(server)
         texts = []
         for file in (out, err):
             file.seek(0)
@@ -96,7 +103,8 @@ def run_forked(
 def end_servers() -> None:
     """End all processes that were started to be forked."""
     while _SERVERS:
-        _SERVERS.popitem()[1].close()
+        for server in _SERVERS.popitem()[1]:
+            server.close()
 
 
 def serve(descriptor: int) -> None:
