@@ -15,9 +15,8 @@ if TYPE_CHECKING:
     from kl_hooks.workspace import Workspace
 
 _SETTINGS: Final = (
-    "budget", "context_cache", "docs", "drift_alert", "embedder", "maintain", "memory_auto_extract", "memory_top_k",
-    "plugins", "redis", "reviewers",
-    "significance", "verified_requires", "verify_exclude",
+    "budget", "context_cache", "context_weights", "docs", "drift_alert", "embedder", "maintain", "memory_auto_extract",
+    "memory_top_k", "plugins", "redis", "reviewers", "significance", "verified_requires", "verify_exclude",
 )  # fmt: skip
 _DEFAULT: Final = "default"
 
@@ -103,7 +102,7 @@ class _Sources:
             return user or _DEFAULT
         if name == "reviewers":  # the repository may name fewer of the user's
             return f"{user}, {checkout}" if user and checkout else user or _DEFAULT
-        if name in ("significance", "docs", "context_cache"):
+        if name in ("significance", "docs", "context_cache", "context_weights"):
             return user or checkout or _DEFAULT
         return checkout or user or _DEFAULT
 

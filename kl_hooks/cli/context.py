@@ -23,10 +23,10 @@ from kl_hooks.context.deliver import (
     explain_one,
     find_package,
     make_request,
-    trace_id,
 )
 from kl_hooks.context.page import STYLES
 from kl_hooks.errors import UsageProblem
+from kl_hooks.model.actors import trace_id
 from kl_hooks.model.package import TAKES, TYPES, Candidate
 from kl_hooks.workspace import Workspace
 

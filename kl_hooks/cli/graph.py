@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from kl_hooks.model.symbol import Link, Symbol
     from kl_hooks.proof.symbol_tests import ExecutedBy
     from kl_hooks.store.database import Database
+    from kl_hooks.workspace import Workspace
 
 
 _COMMANDS = {
@@ -85,10 +86,41 @@ def _opened_graph(rev: str | None, shape: str, *, records: bool = True, **more: 
                 graph = stack.enter_context(open_graph(ws, rev, **more))
             yield graph
     except Ambiguous as problem:
-        if shape == "json":
+        if _as_json(shape):
             candidates = [symbol_to_dict(one) for one in problem.candidates]
-            echo_json({"schema": "kl.graph.candidates/1", "asked": problem.place, "candidates": candidates})
+            _echo_answer({"schema": "kl.graph.candidates/1", "asked": problem.place, "candidates": candidates})
+        if _is_governed(ws):  # the message would list them all
+            raise UsageProblem("is ambiguous.", place=problem.place, hint="Use an ID.") from None
         raise
+
+
+def _is_governed(ws: Workspace) -> bool:
+    """Return True where an agent asks and a policy decides what it may see."""
+    from kl_hooks.model.actors import agent
+
+    if agent(ws.environ) is None:
+        return False
+    from kl_hooks.context.access import find_policy
+
+    return find_policy(ws) is not None
+
+
+def _as_json(shape: str) -> bool:
+    """Return True where the answer is JSON: asked for, or governed, since the policy is evaluated on its entries."""
+    return shape == "json" or _is_governed(workspace())
+
+
+def _echo_answer(plain: dict[str, Any]) -> None:
+    """Print an answer as JSON, for an agent without what the policy denies; `total` does not count that either."""
+    if not _is_governed(workspace()):
+        echo_json(plain)
+        return
+    from kl_hooks.cli.record_output import agent_access
+
+    with agent_access(workspace()) as may:
+        made = may.answer(plain)
+    grouped = [len(one["links"]) for key in ("refs", "callers") for one in made.get(key, ())]
+    echo_json({**made, "total": sum(grouped)} if "total" in made and "dependents" not in made else made)
 
 
 def _method(link: Link) -> str:
@@ -192,9 +224,9 @@ def build(precise: bool, rev: str | None, shape: str) -> None:
         scan, counts = graph.scan, count(graph.db, graph.kinds)
     sums = {"symbols": sum(counts.nodes.values()), "links": sum(counts.links.values())}
     lines, differences = _compare(scan.files) if precise else ([], None)
-    if shape == "json":
+    if _as_json(shape):
         problems = [{key: getattr(p, key) for key in ("path", "line", "column", "message")} for p in scan.problems]
-        echo_json({
+        _echo_answer({
             "schema": "kl.graph.build/1", "files": scan.files, "parsed": scan.parsed, "removed": scan.removed,
             "unresolved": counts.unresolved, **sums, "nodes": counts.nodes, "relations": counts.links,
             "knowledge": counts.knowledge, "problems": problems, **({"precise": differences} if precise else {}),
@@ -341,9 +373,9 @@ def show(name: str, rev: str | None, shape: str) -> None:
         tests = _executed_by(graph.db, page.symbol)
         hidden = _runtime_imports(graph.db, page.symbol)
     layer = _layer(page.symbol.path)
-    if shape == "json":
+    if _as_json(shape):
         executed = [one._asdict() for one in tests]
-        echo_json({"schema": "kl.graph.show/2", **page_to_dict(page), "layer": layer, "executed_by": executed,
+        _echo_answer({"schema": "kl.graph.show/2", **page_to_dict(page), "layer": layer, "executed_by": executed,
                    "runtime_imports": hidden})  # fmt: skip
         return
     symbol = page.symbol
@@ -477,12 +509,14 @@ def symbols(file: str, rev: str | None, shape: str) -> None:
 
     with _opened_graph(rev, shape, records=False) as graph:
         path, found, problem = find(graph, file)
-    if shape == "json":
+    if _as_json(shape):
         rows = [
             {**symbol_to_dict(s), "depth": depth, "decorators": list(s.decorators), "doc": s.doc} for depth, s in found
         ]
         answer = "not assessed" if problem else "yes" if rows else "no"
-        echo_json({"schema": "kl.graph.symbols/1", "path": path, "symbols": rows, "answer": answer, "problem": problem})
+        _echo_answer(
+            {"schema": "kl.graph.symbols/1", "path": path, "symbols": rows, "answer": answer, "problem": problem}
+        )
         return
     echo_line(path)
     if problem:
@@ -525,10 +559,10 @@ class _List(NamedTuple):
 def _print_inbound(found: References, asked: _List, shape: str, verb: str, none: str) -> None:
     """Print the answer of `refs` and `callers`; with `unresolved` the uses whose meaning is unknown instead."""
     links = found.answer.unresolved if asked.unresolved else found.links
-    if shape == "json":
+    if _as_json(shape):
         rows = {"unresolved_uses" if asked.unresolved else verb: _by_place(links[: asked.limit]), "total": len(links)}
         head = {"schema": f"kl.graph.{verb}/1", "symbol": symbol_to_dict(found.symbol)}
-        echo_json({**head, **rows, **answer_to_dict(found.answer)})
+        _echo_answer({**head, **rows, **answer_to_dict(found.answer)})
         return
     _print_symbol(found.symbol)
     _warn_of_more(_print_by_file([_link_line(link) for link in links], asked.limit, tests=asked.tests), asked.limit)
@@ -602,14 +636,14 @@ def dependents(name: str, depth: int, unresolved: bool, tests: bool, limit: int,
         # the lists for people leave tests out, so `limit` of them alone are not enough
         found = find(graph, name, depth, limit if shape == "json" else _ALL)
     open_uses = found.answer.unresolved[:limit] if unresolved else ()
-    if shape == "json":
+    if _as_json(shape):
         rows = [
             {"id": one.link.source, "level": one.level, "relation": one.link.relation, "link": link_to_dict(one.link)}
             for one in found.found
         ]
         head = {"schema": "kl.graph.dependents/1", "symbol": symbol_to_dict(found.symbol), "depth": depth}
         more = {"unresolved_uses": [link_to_dict(link) for link in open_uses]} if unresolved else {}
-        echo_json({**head, "dependents": rows, "total": found.total, **more, **answer_to_dict(found.answer)})
+        _echo_answer({**head, "dependents": rows, "total": found.total, **more, **answer_to_dict(found.answer)})
         return
     _print_symbol(found.symbol)
     if unresolved:
@@ -646,8 +680,8 @@ def path(start: str, end: str, rev: str | None, shape: str) -> None:
 
     with _opened_graph(rev, shape) as graph:
         found = find(graph, start, end)
-    if shape == "json":
-        echo_json({"schema": "kl.graph.path/1", **path_to_dict(found)})
+    if _as_json(shape):
+        _echo_answer({"schema": "kl.graph.path/1", **path_to_dict(found)})
         return
     if not found.answer.found:
         _print_certainty(found.answer, "No path.", "", of=" on the way, of names that could lead there")

@@ -398,7 +398,8 @@ def run_safely(command: click.Command, argv: list[str], environ: Mapping[str, st
         code = _call(command, argv)
     except KlError as problem:
         # a place may be what was typed, line ends and all: it is shown on one line
-        print_problem(str(problem).replace(problem.place or "\n", one_line(problem.place, 300) or "\n", 1))
+        text = str(problem).replace(problem.place or "\n", one_line(problem.place, 300) or "\n", 1)
+        print_problem(f"{text}{_trace(environ)}")
         code = problem.exit_code
     except Exception as fault:  # the one place where internal errors end
         code = _internal_error(fault, argv, environ)
@@ -408,6 +409,14 @@ def run_safely(command: click.Command, argv: list[str], environ: Mapping[str, st
     if words in _OBSERVERS and code != INTERRUPTED:
         return CLEAN
     return code
+
+
+def _trace(environ: Mapping[str, str]) -> str:
+    """Return the caller's trace, so that its log and this error can be found together."""
+    from kl_hooks.model.actors import trace_id
+
+    found = trace_id(environ)
+    return f" [trace {found}]" if found else ""
 
 
 def _command_words(argv: Sequence[str]) -> tuple[str, ...]:
@@ -467,6 +476,7 @@ def _internal_error(fault: Exception, argv: list[str], environ: Mapping[str, str
     report = _write_report(fault, argv)
     print_problem(
         f"internal error (a bug of kl): {type(fault).__name__}: {fault}. Details: {report}. Please attach it."
+        + _trace(environ)
     )
     return INTERNAL_ERROR
 

@@ -10,7 +10,7 @@ import click
 from kl_hooks.cli.options import format_option, top_option
 from kl_hooks.cli.output import counted, print_answer, short, warn, workspace
 from kl_hooks.clock import iso
-from kl_hooks.context.statistics import package_statistics, percent, recall_statistics
+from kl_hooks.context.statistics import package_statistics, percent, recall_statistics, suggested_weights
 from kl_hooks.errors import KlError
 from kl_hooks.model.text import name_list, one_line
 
@@ -53,7 +53,8 @@ def _lines(found: Mapping[str, Any]) -> Iterator[str]:
     kinds = sorted(found["kinds"].items(), key=lambda one: (-one[1], one[0]))
     named = f": {name_list([f'{number} {kind}' for kind, number in kinds], 8)}" if kinds else ""
     yield f"items     {found['included']:,} of {found['retrieved']:,} found{named}"
-    yield f"time      {found['median_ms']:,} ms (median), {found['slowest_ms']:,} ms (slowest)"
+    cached = f", {found['cached']} from the cache" if found["cached"] else ""
+    yield f"time      {found['median_ms']:,} ms (median), {found['slowest_ms']:,} ms (slowest){cached}"
     if found["sources"]:
         yield f"{'source':<14}  {'asked':>6}  {'results':>8}  {'empty':>6}  {'failed':>6}  {'ms each':>8}"
     for name, one in found["sources"].items():
@@ -83,8 +84,11 @@ def recall_(limit: int, shape: str) -> None:
     compared = comparisons(ws)
     found = recall_statistics(compared)
     listed = [_to_dict(one) for one in compared if one.known][:limit]
-    plain = {"schema": "kl.stats.recall/1", **found, "compared": listed}
-    print_answer(shape, plain, _recall_lines(found, [one for one in compared if one.known][:limit]))
+    weights = suggested_weights(found)
+    plain = {"schema": "kl.stats.recall/1", **found, "suggested_weights": weights, "compared": listed}
+    print_answer(
+        shape, plain, _recall_lines({**found, "weights": weights}, [one for one in compared if one.known][:limit])
+    )
     if not compared and shape == "text":
         warn("no commit names a package. Let commits do so with: kl hooks install --only commit-msg")
 
@@ -109,6 +113,9 @@ def _recall_lines(found: Mapping[str, Any], compared: Sequence[Comparison]) -> I
     for name, one in found["sources"].items():
         recall = "–" if one["recall"] is None else f"{one['recall']} %"
         yield f"{one_line(name, 14):<14}  {one['items']:>6,}  {recall:>7}  {one['utility']:>6} %"
+    if found["weights"]:
+        suggested = ", ".join(f"{name} {weight} %" for name, weight in found["weights"].items())
+        yield f"suggested weights: {suggested} (context_weights: learned applies them)"
     yield "commit   package          files   symbols"
     for each in compared:
         files, symbols = (

@@ -30,7 +30,7 @@ POLICY_FILE: Final = ".kl/policy.yaml"
 _SETTINGS_KEYS: Final = (
     "version", "plugins", "verified_requires", "budget", "reviewers", "memory_top_k", "memory_auto_extract",
     "significance", "docs", "maintain", "verify", "documents", "redis", "drift_alert",
-    "context_cache", "embedder",
+    "context_cache", "context_weights", "embedder",
 )  # fmt: skip
 _STRENGTHS: Final = ("independent", "classes")
 """What makes a claim verified, strict first: two independent observations, or two classes of evidence."""
@@ -43,10 +43,13 @@ _USERS_ONLY: Final = {
 }  # fmt: skip
 """Setting that only a user's own configuration can set → its default."""
 _LONGEST_URL: Final = 500
-_SETTINGS_FORMAT: Final = "settings-10"
+_WEIGHTS: Final = ("fixed", "learned")
+"""Whether the recall that commits show changes the weights of the sources of context packages."""
+_SETTINGS_FORMAT: Final = "settings-11"
 _LISTS: Final = ("plugins", "reviewers")
 _WORDS: Final = {
     "version": ("1",), "verified_requires": _STRENGTHS, "maintain": _MAINTAIN, "drift_alert": _DRIFT_ALERT,
+    "context_weights": _WEIGHTS,
 }  # fmt: skip
 _NUMBERS: Final = {
     "budget": (256, 1_000_000, 6000), "memory_top_k": (1, 100, 5), "significance": (0, 100, 40),
@@ -123,6 +126,8 @@ class Settings(NamedTuple):
     """Of a context package, characters."""
     significance: int = 40
     """Percent from which an answered question is worth a decision record."""
+    context_weights: str = _WEIGHTS[0]
+    """`learned`: sources weigh by what commits touched of what they brought."""
     context_cache: int = 300
     """Seconds for which an equal request for a context package on equal content gets the same one; 0: never."""
     docs: str = ""
@@ -211,7 +216,7 @@ def merge_settings(checkout: Mapping[str, Any], user: Mapping[str, Any]) -> Sett
             chosen[key] = checkout[key][0]
         else:
             refuse(key, f"{checkout[key][0]} is looser than your own setting; ignored.", f"Yours: {chosen[key]}.")
-    for key in ("significance", "docs", "context_cache"):
+    for key in ("significance", "docs", "context_cache", "context_weights"):
         if key in checkout:
             chosen.setdefault(key, checkout[key][0])
     # what a content's tests are is part of the content: kl verify reads it from there, or from --trust-ref
@@ -397,7 +402,9 @@ def _folder(reader: NodeReader, node: Node) -> str:
 
 def _from_git(git: Mapping[str, str], problems: list[Problem]) -> dict[str, Any]:
     """The settings in git's configuration: `kl.plugins`, `kl.reviewers`, `kl.verified-requires`, `kl.budget`, …"""
-    known = {key.replace("_", "-"): key for key in (*_LISTS, *_LOOSER, *_USERS_ONLY, "context_cache")}
+    known = {
+        key.replace("_", "-"): key for key in (*_LISTS, *_LOOSER, *_USERS_ONLY, "context_cache", "context_weights")
+    }
     given = {key: git[name] for name, key in known.items() if name in git and (git[name] or key not in _LISTS)}
     if not given:  # `kl.agents` alone, as every hook of an agent finds it, needs no reader of YAML
         return {}

@@ -34,7 +34,7 @@ from kl_hooks.context.page import (
     write_budget,
 )
 from kl_hooks.context.signals import read_signals
-from kl_hooks.errors import UsageProblem
+from kl_hooks.errors import KlError, UsageProblem
 from kl_hooks.hookspecs import Retriever
 from kl_hooks.index.index import split_all, stem
 from kl_hooks.model.canonical import digest
@@ -167,6 +167,8 @@ def _search(
     retrievers, failed = all_retrievers(ws.plugins)
     # no hook: code is ranked in this package, and a hook's own module would be one more that every package runs
     retrievers = sorted([*retrievers, Retriever("code", 100, find_code, ROWS)], key=lambda one: one.name)
+    learned = _learned_weights(ws)
+    retrievers = [one._replace(weight=one.weight * learned.get(one.name, 100) // 100) for one in retrievers]
     asked = [("query 1", 100, one) for one in texts[:1]]
     asked += [(f"query {number}", 100, one) for number, one in enumerate(texts[1:], 2)]
     answers: list[tuple[str, int, Gathered]] = []
@@ -180,7 +182,7 @@ def _search(
             some, broken = [], {}
         elif task.signals == Signals():  # no words to search by: only what applies to every task
             some, broken = [one for one in retrievers if one.name == "standing"], {}
-        found = gather(some, ws, task, redact)
+        found = _weighed(gather(some, ws, task, redact), learned)
         answers.append((name, percent, replace(found, coverage={**found.coverage, **broken})))
         here = {(row.id, row.path) for rows in found.lists.values() for row in rows}
         searches.append(Search(name, text, len(here - seen)))
@@ -192,6 +194,28 @@ def _search(
     whole = combine(answers)
     whole = replace(whole, coverage=dict(sorted(whole.coverage.items())))
     return whole, searches if len(searches) > 1 else []
+
+
+def _weighed(found: Gathered, learned: Mapping[str, int]) -> Gathered:
+    """Return what was gathered; candidates state where recall changed the weight of their list."""
+    lists = {
+        name: tuple(replace(one, reasons=(*one.reasons, f"{name} weighs {learned[name]} % by recall")) for one in rows)
+        for name, rows in found.lists.items() if learned.get(name, 100) != 100
+    }  # fmt: skip
+    return replace(found, lists={**found.lists, **lists}) if lists else found
+
+
+def _learned_weights(ws: Workspace) -> dict[str, int]:
+    """Return source → percent, where the settings let the recall that commits show change weights (ADR-0038)."""
+    if ws.settings.context_weights != "learned":
+        return {}
+    from kl_hooks.context.recall import comparisons
+    from kl_hooks.context.statistics import recall_statistics, suggested_weights
+
+    try:
+        return suggested_weights(recall_statistics(comparisons(ws)))
+    except (KlError, OSError):  # a store that can't be read: the retrievers of records report it
+        return {}
 
 
 def next_words(texts: Sequence[str], found: Gathered, asked: Sequence[str]) -> str:

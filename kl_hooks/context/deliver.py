@@ -6,7 +6,6 @@ As JSON (`kl.package/3`) what differs between two runs that found the same is in
 from __future__ import annotations
 
 import json
-import re
 import time
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
@@ -39,8 +38,6 @@ RECORDED_TASK: Final = 4_000
 _MOST_ITEMS: Final = 12_000
 """Characters of its items: an event has at most 16,000 bytes, and redaction may lengthen one."""
 _ESCAPES: Final = {"<": "\\u003c", ">": "\\u003e", "`": "\\u0060"}
-
-_TRACEPARENT: Final = re.compile(r"[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +91,8 @@ def deliver(ws: Workspace, request: Request, given: Collection[str] = (), actor:
         if ws.state.directory.is_dir():
             trace = {"trace_id": request.trace_id, "created_at": iso(now), "task": one_line(request.task)}
             package_log.append_event(ws.state, {"event": "context_failed", **trace, "error": str(problem)})
+        if request.trace_id:
+            problem.add_note(f"trace {request.trace_id}")
         raise
     if known:
         return _deliver_again(ws, request, known, began, turn)
@@ -322,12 +321,6 @@ class Envelope:
 def envelope(task: str, budget: str, style: str, trace_id: str, now: int) -> Envelope:
     """Return the envelope of a request; its ID follows from the request and the time."""
     return Envelope("rq-" + digest("request/1", [task, budget, style, now])[:12], trace_id, now)
-
-
-def trace_id(environ: Mapping[str, str]) -> str:
-    """Return the caller's trace ID (W3C `TRACEPARENT`), if there is one."""
-    match = _TRACEPARENT.fullmatch(environ.get("TRACEPARENT", ""))
-    return match[1] if match else ""
 
 
 def document(package: Package, about: Envelope) -> dict[str, Any]:

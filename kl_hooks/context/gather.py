@@ -87,7 +87,7 @@ def combine(found: Sequence[tuple[str, int, Gathered]]) -> Gathered:
     for name, some in rankings.items():
         lists[name] = _merged(some)
         weights[name] = next(one.weights[name] for _, _, one in found if name in one.weights)
-    return Gathered(lists, weights, dict(sorted(coverage.items())), times)
+    return Gathered(lists, weights, dict(sorted(coverage.items())), times=times)
 
 
 def _severity(how: str) -> tuple[bool, bool]:
@@ -182,7 +182,10 @@ def gather(
         coverage[name] = how
     fine = {one.name: one.weight for one in asked if not answers[one.name][1].startswith("failed")}
     return Gathered(
-        {name: answers[name][0] for name in fine}, fine, coverage, {one.name: answers[one.name][2] for one in asked}
+        {name: answers[name][0] for name in fine},
+        fine,
+        coverage,
+        times={one.name: answers[one.name][2] for one in asked},
     )
 
 

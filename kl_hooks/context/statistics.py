@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from statistics import median
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from kl_hooks.context.recall import Comparison
@@ -32,7 +32,7 @@ def package_statistics(events: Events, since: str = "") -> dict[str, Any]:
         "sessions": len({one["session"] for one in made if one.get("session")}),
         "agents": dict(sorted(Counter(one["agent"] for one in made if one.get("agent")).items())),
         "hits": names["knowledge_hit"], "misses": names["knowledge_miss"],
-        "session_starts": names["session_context"],
+        "session_starts": names["session_context"], "cached": sum(one.get("cached") is True for one in made),
         "retrieved": sum(int(one.get("knowledge_retrieved", 0)) for one in made),
         "included": sum(int(one.get("knowledge_included", 0)) for one in made),
         "memory_loaded": sum(int(one.get("memory_loaded", 0)) for one in made),
@@ -86,6 +86,28 @@ def recall_statistics(compared: Sequence[Comparison]) -> dict[str, Any]:
             }
             for name in sorted(sources)
         },
+    }  # fmt: skip
+
+
+_LEAST_PACKAGES: Final = 10
+_LEAST_ITEMS: Final = 20
+_BOUNDS: Final = (80, 120)
+
+
+def suggested_weights(found: Mapping[str, Any]) -> dict[str, int]:
+    """Return source → percent of its weight that its utility suggests. Pure; `found`: of `recall_statistics`.
+
+    Half of what its utility is above or below that of all sources, within bounds. Nothing below ten packages, and
+    nothing for sources that brought fewer than 20 items, nor for code, which is ranked by itself.
+    """
+    sources = {name: one for name, one in found["sources"].items() if name != "code"}
+    items, touched = (sum(one[key] for one in sources.values()) for key in ("items", "touched"))
+    if found["packages"] < _LEAST_PACKAGES or not items:
+        return {}
+    mean = 100 * touched // items
+    return {
+        name: min(max(100 + (one["utility"] - mean) // 2, _BOUNDS[0]), _BOUNDS[1])
+        for name, one in sources.items() if one["items"] >= _LEAST_ITEMS
     }  # fmt: skip
 
 

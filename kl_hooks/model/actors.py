@@ -1,7 +1,8 @@
-"""Actors: which coding agent runs this process, by its environment. A name, not a proof (SECURITY.md)."""
+"""Actors: which coding agent runs this process, and for which trace, by its environment. No proof (SECURITY.md)."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Final
 
@@ -19,3 +20,12 @@ def agent(environ: Mapping[str, str]) -> str | None:
     if named := environ.get("KL_AGENT"):
         return named[:80]
     return next((name for variable, name in AGENTS if environ.get(variable)), None)
+
+
+_TRACEPARENT: Final = re.compile(r"[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}")
+
+
+def trace_id(environ: Mapping[str, str]) -> str:
+    """Return the caller's trace ID (W3C `TRACEPARENT`), if there is one."""
+    match = _TRACEPARENT.fullmatch(environ.get("TRACEPARENT", ""))
+    return match[1] if match else ""

@@ -189,8 +189,9 @@ def _objectives(ws: Workspace) -> tuple[list[str], list[str]]:
 
 def _for_prompt(ws: Workspace, event: Event, session: Session) -> str:
     """The package for a prompt, of what this session was not given yet; empty where nothing of it is relevant."""
-    from kl_hooks.context.deliver import deliver, trace_id
+    from kl_hooks.context.deliver import deliver
     from kl_hooks.git.run import git
+    from kl_hooks.model.actors import trace_id
     from kl_hooks.model.package import Request
 
     asking = git("config", "--local", "--get", ASKING, cwd=str(ws.root), ok=(0, 1, 128)).decode("utf-8", "replace")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.context.access import access
 from kl_hooks.errors import CLEAN, KlError, UsageProblem
+from kl_hooks.model.actors import trace_id
 from kl_hooks.model.canonical import replace_surrogates
 from kl_hooks.model.problem import Problems
 from kl_hooks.model.text import counted, one_line, suggest_spelling
@@ -149,7 +150,8 @@ def call(ws: Workspace, name: str, given: bytes, *, allow_write: bool) -> tuple[
         # lone surrogates: what a JSON parser does with them is not predictable (RFC 8259, section 8.2)
         result = bounded(replace_surrogates(result))
     except KlError as problem:
-        return failed(name, problem), problem.exit_code
+        trace = trace_id(ws.environ)
+        return failed(name, problem) | ({"trace_id": trace} if trace else {}), problem.exit_code
     return {"schema": SCHEMA, "ok": True, "tool": name, "result": result}, CLEAN
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from kl_hooks.context.access import access
 from kl_hooks.errors import UsageProblem
 from kl_hooks.kinds.catalog import MEMORY
+from kl_hooks.model.actors import trace_id
 from kl_hooks.model.package import TAKES
 from kl_hooks.model.text import one_line, suggest_spelling
 from kl_hooks.tools.kind_tools import author, changed_fields, to_dict, tools_of
@@ -267,7 +268,7 @@ def _context_options(given: Arguments) -> dict[str, Any]:
 
 
 def _context(ws: Workspace, given: Arguments) -> Any:
-    from kl_hooks.context.deliver import deliver, make_request, trace_id
+    from kl_hooks.context.deliver import deliver, make_request
 
     options = {name: given.get(name) for name in ("budget", "queries", "changed")} | _context_options(given)
     request = make_request(given.get("task", ""), "text", trace_id(ws.environ), options)

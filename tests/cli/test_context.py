@@ -80,6 +80,17 @@ def test_the_same_task_gives_the_same_bytes(repo: Path) -> None:
         assert len(runs) == 1
 
 
+@pytest.mark.requirement("E14")
+def test_errors_of_a_command_and_of_a_tool_carry_the_trace_of_the_caller(repo: Path) -> None:
+    trace = {"TRACEPARENT": f"00-{'ab' * 16}-{'cd' * 8}-01"}
+    ran = kl(repo, "round", "--budget", "lots", code=2, **trace)
+    assert ran.returncode == 2 and ran.stderr.rstrip().endswith(f"[trace {'ab' * 16}]")
+    assert "[trace" not in kl(repo, "round", "--budget", "lots", code=2, TRACEPARENT="x").stderr
+    given = json.dumps({"task": "round", "budget": "lots"})
+    answer = json.loads(kl(repo, "context", given, command=("tool",), code=2, **trace).stdout)
+    assert (answer["ok"], answer["trace_id"]) == (False, "ab" * 16)
+
+
 @pytest.mark.requirement("E8")
 def test_json_has_the_agreed_fields_and_no_markup(repo: Path) -> None:
     raw = kl(repo, "round_total", "--format", "json", TRACEPARENT=f"00-{'ab' * 16}-{'cd' * 8}-01").stdout

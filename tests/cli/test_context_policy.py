@@ -252,6 +252,18 @@ def test_tools_and_searches_of_agents_obey_the_policy_and_are_audited(governed: 
             ran = governed.kl(*command, *more, env=BOT)
             assert ran.returncode == 0 and not any(word in ran.stdout for word in SECRETS), (command, ran.stdout)
     assert governed.kl("decision", "show", "ADR-0001", env=BOT).returncode == 2
+    for verb in ("show", "refs", "callers", "dependents"):
+        ran = governed.kl("graph", verb, "charge_total", env=BOT)
+        assert (ran.returncode, ran.stdout) == (2, "") and "denies it to you" in ran.stderr, verb
+        assert "charge_total" in governed.kl("graph", verb, "charge_total").stdout, "a person can open the file"
+    for command in (("symbols", "src/payments/charge.py"), ("path", "checkout_total", "charge_total")):
+        ran = governed.kl("graph", *command, env=BOT)
+        assert ran.returncode == 2 and "SECRETTOTAL" not in ran.stdout + ran.stderr, command
+    governed.write("src/other.py", "def charge_total():\n    pass\n")
+    ran = governed.kl("graph", "show", "charge_total", env=BOT)
+    assert ran.returncode == 2 and "charge.py" not in ran.stdout + ran.stderr, "among those that it may mean"
+    refs = json.loads(governed.kl("graph", "refs", "checkout_total", env=BOT).stdout)
+    assert refs["schema"] == "kl.graph.refs/1" and refs["total"] == sum(len(one["links"]) for one in refs["refs"])
     assert "HRNOTE" in governed.kl("decision", "show", "ADR-0001").stdout, "a person can open the file"
     events = json.loads(governed.kl("context", "audit", "--format", "json").stdout)["decisions"]
     purposes = {one["purpose"]: one for one in events}

@@ -118,7 +118,11 @@ def test_a_record_in_force_is_given_everywhere(repo: Checkout) -> None:
         repo.kl("knowledge", "search", *WORDS.split()).stdout,
     ):
         assert one in text and other in text
-    assert one in repo.kl("memory", "inject", *WORDS.split()).stdout
+    assert f"({one}, human)" in repo.kl("memory", "inject", *WORDS.split()).stdout
+    # a file that nobody committed, and that kl did not write, may claim any authority
+    path = next((repo.root / ".kl/knowledge/memories").glob(f"{one}*.md"))
+    path.write_text(path.read_text() + "\nMore.\n")
+    assert f"({one}, agent)" in repo.kl("memory", "inject", *WORDS.split()).stdout
 
 
 def test_a_proposed_successor_leaves_the_old_one_in_force(repo: Checkout) -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 
 import pytest
 
-from kl_hooks.context.recall import Comparison, SourceUse, Touched, compare
-from kl_hooks.context.statistics import package_statistics, recall_statistics
+from kl_hooks.context.recall import Comparison, SourceUse, Touched, _to_json, compare
+from kl_hooks.context.statistics import package_statistics, recall_statistics, suggested_weights
 from tests.support import Checkout
 
 PRICE = '"""Prices."""\n\n\ndef total(prices):\n    return sum(prices)\n\n\ndef tax(price):\n    return price\n'
@@ -189,3 +190,27 @@ def test_events_of_an_earlier_version_are_counted_as_far_as_they_go() -> None:
     )  # fmt: skip
     assert package_statistics([old], since="2026-02-01")["packages"] == 0
     assert package_statistics([])["slowest_ms"] is None
+
+
+def test_weights_follow_from_what_commits_touched_within_bounds_and_only_where_asked_for(repo: Checkout) -> None:
+    def use(items: int, touched: int) -> SourceUse:
+        return SourceUse(items, touched, touched)
+
+    sources = {"records": use(4, 3), "pages": use(4, 0), "commits": use(2, 1), "code": use(9, 9), "rare": use(1, 1)}
+    many = [Comparison(f"{n}" * 40, f"cp-{n}", "", True, ("a.py",), (), 0, 0, sources) for n in range(10)]
+    assert suggested_weights(recall_statistics(many)) == {"records": 115, "pages": 80, "commits": 102}
+    assert suggested_weights(recall_statistics(many[:9])) == {}
+    shop(repo)
+    with repo.workspace().store.writing() as db, db.transaction():
+        rows = [(one.sha, one.package, _to_json(one)) for one in many]
+        db.many("INSERT INTO package_recall (sha, package, body) VALUES (?, ?, ?)", rows)
+    text = repo.kl("stats", "recall").stdout
+    assert "suggested weights: commits 102 %, pages 80 %, records 115 % (context_weights: learned applies them)" in text
+    before = repo.kl("context", TASK, "--explain").stdout
+    assert "by recall" not in before
+    repo.git("config", "kl.context-weights", "learned")
+    after = repo.kl("context", TASK, "--explain").stdout
+    assert "records weighs 115 % by recall" in after and "weighs 100 %" not in after
+    (old,), (new,) = (re.findall(r"records (0\.\d+)", one)[:1] for one in (before, after))
+    assert round(float(new) / float(old), 2) == 1.15
+    assert repo.kl("context", TASK, "--explain").stdout == after

@@ -20,6 +20,7 @@ from kl_hooks.model.text import quoted_field, quoted_lines
 from kl_hooks.records.events import Event, append_events
 from kl_hooks.records.liveness import live_records
 from kl_hooks.records.query import RecordFilter, list_records, search_records
+from kl_hooks.records.retrieval import demote_uncommitted, record_candidate
 
 if TYPE_CHECKING:
     from kl_hooks.model.record import Record
@@ -103,9 +104,11 @@ def _offers(
     hits = search_records(ws, words, wanted, _MOST_MATCHES) if words else []
     ranks = {one.id: rank for rank, one in enumerate(hits)}
     known = tallies(ws, [one.id for one in found])
+    # a file that nobody has committed may claim any authority: it counts as an agent's, as in packages
+    authority = {one.id: one.authority for one in demote_uncommitted(ws, [record_candidate(ws, one) for one in found])}
     return [
         Offer(
-            one.id, one.title, one.text("pattern"), "", one.authority, known[one.id].reinforcement,
+            one.id, one.title, one.text("pattern"), "", authority[one.id], known[one.id].reinforcement,
             known[one.id].opened_at, ranks.get(one.id), importance_today(ws, one, known[one.id]),
         )
         for one in found
