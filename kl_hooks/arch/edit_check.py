@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from itertools import takewhile
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from kl_hooks.git.files import FileEntry
@@ -29,6 +31,8 @@ def added_imports(edit: Edit) -> list[int]:
 
     No line where either does not parse: an edit that is one of several may leave a file broken.
     """
+    if _has_the_same_imports(edit):
+        return []
     try:
         before = {key for key, _ in _imports(edit.before)}
         return [line for key, line in _imports(edit.after) if key not in before]
@@ -37,15 +41,43 @@ def added_imports(edit: Edit) -> list[int]:
         return []
 
 
+_BARE_NAME: Final = re.compile(r"\s*[\w.]+(\s+as\s+\w+)?\s*,?\s*(#.*)?")
+
+
+def _has_the_same_imports(edit: Edit) -> bool:
+    """Return True where the changed lines alone show that no import is added: most edits need no parser.
+
+    No word `import`, no line that could be a name among others in brackets, and nothing that could turn text into code.
+    """
+    old, new = edit.before.split("\n"), edit.after.split("\n")
+    start = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(old, new, strict=False)))
+    old, new = old[start:][::-1], new[start:][::-1]
+    end = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(old, new, strict=False)))
+    old, new = old[end:], new[end:]
+    marks = ("import", '"""', "'''", "\\")
+    risky = any(mark in line for line in (*old, *new) for mark in marks)
+    return not risky and not any(_BARE_NAME.fullmatch(line) for line in new)
+
+
 def _imports(source: str) -> Iterator[tuple[tuple[int, str, str], int]]:
     """Yield ((level, module, name), line) of every import of a file."""
     if "import" not in source:
         return
-    for node in ast.walk(ast.parse(source)):
+    for node in _statements(ast.parse(source).body):
         if isinstance(node, ast.Import):
             yield from (((0, one.name, ""), node.lineno) for one in node.names)
         elif isinstance(node, ast.ImportFrom):
             yield from (((node.level, node.module or "", one.name), node.lineno) for one in node.names)
+
+
+def _statements(body: Sequence[ast.AST]) -> Iterator[ast.AST]:
+    """Yield the statements of a block and of those in it: an expression holds no import, and is most of a tree."""
+    for node in body:
+        yield node
+        for name in ("body", "orelse", "finalbody", "handlers", "cases"):
+            inner = getattr(node, name, ())
+            if isinstance(inner, list):
+                yield from _statements(inner)
 
 
 def new_violations(ws: Workspace, edits: Sequence[Edit]) -> tuple[list[Violation], dict[str, str]]:

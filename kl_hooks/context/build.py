@@ -34,7 +34,7 @@ from kl_hooks.context.page import (
     write_budget,
 )
 from kl_hooks.context.signals import read_signals
-from kl_hooks.errors import KlError, UsageProblem
+from kl_hooks.errors import UsageProblem
 from kl_hooks.hookspecs import Retriever
 from kl_hooks.index.index import split_all, stem
 from kl_hooks.model.canonical import digest
@@ -67,19 +67,23 @@ ROUND_PERCENT: Final = 50
 """What a further round counts, of the first one."""
 _BEST: Final = 5
 """Records, and symbols, whose words the next round asks for …"""
+_NONE: Final[Mapping[str, int]] = {}
 _NEW_WORDS: Final = 8
 """… so many of them, and so many that nothing found has."""
 NOTHING_NEW: Final = "Nothing new: what fits this task was given before."
 NO_WORDS: Final = "The task holds no word to search by: name a symbol, a file or an error."
 
 
-def build(ws: Workspace, request: Request, given: Collection[str] = (), actor: str = "") -> Package:
+def build(
+    ws: Workspace, request: Request, given: Collection[str] = (), actor: str = "", learned: Mapping[str, int] = _NONE
+) -> Package:  # fmt: skip
     """Return the package for a task: ranked, cited, and never larger than its budget when rendered.
 
     The same request and knowledge give the same package, its ID included. Retrievers that fail are named in
     `coverage`. `given`: IDs of what the reader has already; they are not considered. `actor`: whom the policy is
-    evaluated for (empty: whoever runs this). Raises UsageProblem for a task without text, a wrong budget, a wrong
-    policy, or a pin, range, revision or role that names nothing, EnvironmentProblem where kl has not been set up.
+    evaluated for (empty: whoever runs this). `learned`: retriever → percent of its weight. Raises UsageProblem for a
+    task without text, a wrong budget, a wrong policy, or a pin, range, revision or role that names nothing,
+    EnvironmentProblem where kl has not been set up.
     """
     from kl_hooks.workspace import require_setup, workspace_at
 
@@ -87,12 +91,12 @@ def build(ws: Workspace, request: Request, given: Collection[str] = (), actor: s
     require_setup(ws)
     policy = find_policy(ws, actor)  # today's, also for an older revision: what it denies now is denied there too
     if not request.at:
-        return _build(ws, request, given, policy)
+        return _build(ws, request, given, policy, learned)
     from kl_hooks.arch.content import require_repository
     from kl_hooks.git.repository import resolve_commit
 
     with workspace_at(ws, resolve_commit(require_repository(ws), request.at)) as past:
-        return _build(past, request, given, policy)
+        return _build(past, request, given, policy, learned)
 
 
 def _check(request: Request) -> None:
@@ -107,7 +111,9 @@ def _check(request: Request) -> None:
         raise UsageProblem("the task is empty.", place="kl context", hint='Describe the work: kl context "…"')
 
 
-def _build(ws: Workspace, request: Request, given: Collection[str], policy: Policy | None) -> Package:
+def _build(
+    ws: Workspace, request: Request, given: Collection[str], policy: Policy | None, learned: Mapping[str, int]
+) -> Package:  # fmt: skip
     from kl_hooks.git.repository import head
     from kl_hooks.store.redaction import redact
 
@@ -126,7 +132,7 @@ def _build(ws: Workspace, request: Request, given: Collection[str], policy: Poli
 
         quota = plan_quota(ws, request, task.text)
         extra = actor_items(ws, quota.traits)
-    found, searches = _search(ws, request, texts, changes)
+    found, searches = _search(ws, request, texts, changes, learned)
     queries = [
         Query(name, sum(len(rows) for one, rows in found.lists.items() if one.partition(", ")[0] == name), how,
               found.times.get(name, 0))
@@ -155,7 +161,7 @@ def _task(texts: Sequence[str], changes: Changes | None = None) -> Task:
 
 
 def _search(
-    ws: Workspace, request: Request, texts: Sequence[str], changes: Changes | None
+    ws: Workspace, request: Request, texts: Sequence[str], changes: Changes | None, learned: Mapping[str, int]
 ) -> tuple[Gathered, list[Search]]:  # fmt: skip
     """Return what is found for these texts, each searched by itself, and what each search added.
 
@@ -167,7 +173,6 @@ def _search(
     retrievers, failed = all_retrievers(ws.plugins)
     # no hook: code is ranked in this package, and a hook's own module would be one more that every package runs
     retrievers = sorted([*retrievers, Retriever("code", 100, find_code, ROWS)], key=lambda one: one.name)
-    learned = _learned_weights(ws)
     retrievers = [one._replace(weight=one.weight * learned.get(one.name, 100) // 100) for one in retrievers]
     asked = [("query 1", 100, one) for one in texts[:1]]
     asked += [(f"query {number}", 100, one) for number, one in enumerate(texts[1:], 2)]
@@ -203,19 +208,6 @@ def _weighed(found: Gathered, learned: Mapping[str, int]) -> Gathered:
         for name, rows in found.lists.items() if learned.get(name, 100) != 100
     }  # fmt: skip
     return replace(found, lists={**found.lists, **lists}) if lists else found
-
-
-def _learned_weights(ws: Workspace) -> dict[str, int]:
-    """Return source → percent, where the settings let the recall that commits show change weights (ADR-0038)."""
-    if ws.settings.context_weights != "learned":
-        return {}
-    from kl_hooks.context.recall import comparisons
-    from kl_hooks.context.statistics import recall_statistics, suggested_weights
-
-    try:
-        return suggested_weights(recall_statistics(comparisons(ws)))
-    except (KlError, OSError):  # a store that can't be read: the retrievers of records report it
-        return {}
 
 
 def next_words(texts: Sequence[str], found: Gathered, asked: Sequence[str]) -> str:

@@ -86,7 +86,7 @@ def deliver(ws: Workspace, request: Request, given: Collection[str] = (), actor:
         with one_moment():
             key = cache.key(request, wanted)
             known = cache.answer(key)
-            package = None if known else build(ws, request, wanted, actor)
+            package = None if known else build(ws, request, wanted, actor, _learned_weights(ws))
     except KlError as problem:
         if ws.state.directory.is_dir():
             trace = {"trace_id": request.trace_id, "created_at": iso(now), "task": one_line(request.task)}
@@ -127,6 +127,19 @@ def _record(
     if not remark and not request.at:
         remark = _record_injections(ws, package.id, records) or _update_recall(ws)
     return replace(made, remark=remark), [one for one in events if one["event"] != package_log.ITEMS], records
+
+
+def _learned_weights(ws: Workspace) -> dict[str, int]:
+    """Return source → percent, where the settings let the recall that commits show change weights (ADR-0038)."""
+    if ws.settings.context_weights != "learned":
+        return {}
+    from kl_hooks.context.recall import comparisons
+    from kl_hooks.context.statistics import recall_statistics, suggested_weights
+
+    try:
+        return suggested_weights(recall_statistics(comparisons(ws)))
+    except (KlError, OSError):  # a store that can't be read: the retrievers of records report it
+        return {}
 
 
 def _deliver_again(ws: Workspace, request: Request, known: PackageCache.Entry, began: float, turn: int) -> Delivered:
