@@ -72,6 +72,7 @@ if TYPE_CHECKING:
 
 _COMMANDS = {
     "check": "Whether what is written is valid, and links lead somewhere.",
+    "verify": "Whether authored files are as they were when a person sealed them.",
     "links": "Where a page leads.",
     "backlinks": "What leads to a page.",
     "mentions": "Who speaks of a page without a link.",
@@ -785,3 +786,31 @@ def _gc_lines(report: Report, done: bool) -> Iterator[str]:
         yield f"{counted(sum(len(one.changes) for one in report.results if one.applied), 'change')} made."
     else:
         yield f"{counted(count, 'change')}, none of them made. Make them with: kl knowledge gc --apply"
+
+
+@click.command(epilog="Example: kl knowledge verify --seal ADR-0007")
+@click.argument("ids", nargs=-1, metavar="[ID]...")
+@click.option("--seal", is_flag=True, help="Seal what is not valid: you have read it, and it is right.")
+@format_option()
+def verify(ids: tuple[str, ...], seal: bool, shape: str) -> int:
+    """Check authored files against their seals: valid, tampered (edited since, other than through kl) or unsealed.
+
+    Writing a record with kl as a person seals its file, in this clone. Exit code 1 where one was tampered with.
+    """
+    from kl_hooks.records.seals import TAMPERED, UNSEALED, VALID, seal_records, verify_seals
+
+    ws = initialized_workspace() if seal else workspace()
+    found = seal_records(ws, ids) if seal else verify_seals(ws, ids)
+    counts = Counter(one.state for one in found)
+    plain = {
+        "schema": "kl.knowledge.seals/1", "records": [one._asdict() for one in found],
+        "counts": {state: counts[state] for state in (VALID, TAMPERED, UNSEALED)},
+    }  # fmt: skip
+    since = {TAMPERED: ", edited since it was sealed on {}", VALID: "", UNSEALED: ""}
+    rows = [
+        f"{one.id:<14} {one.state:<9} {one.path}{since[one.state].format(one.at[:10])}"
+        for one in found if seal or ids or one.state != VALID
+    ]  # fmt: skip
+    total = ", ".join(f"{counts[state]} {state}" for state in (VALID, TAMPERED, UNSEALED))
+    print_answer(shape, plain, [*rows, total])
+    return FINDINGS if counts[TAMPERED] else CLEAN

@@ -114,6 +114,7 @@ class RedisValues:
         try:
             return ask()
         except self._errors as error:
-            why = one_line(str(error), 120) or type(error).__name__
+            # of a pipeline redis-py quotes the whole command, and with it the value (client.py, annotate_exception)
+            why = one_line(str(error).rpartition(" caused error: ")[2], 120) or type(error).__name__
             self.note = f"the Redis server can't be used ({why}): working memory is on this machine."
             return otherwise

@@ -70,3 +70,7 @@ class DiskValues:
 
     def keys(self, prefix: str) -> list[str]:
         return self._cache.keys(prefix)
+
+    def close(self) -> None:
+        """Close the files; a later call opens them again."""
+        self._cache.close()

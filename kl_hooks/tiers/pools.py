@@ -359,6 +359,17 @@ def expired_pools(db: Database, now: int) -> list[str]:
     ]
 
 
+def has_expired_values(db: Database, now: int) -> bool:
+    """Return whether any pool has a value that has expired."""
+    return db.row("SELECT 1 FROM pool_value WHERE 0 < expires AND expires <= ? LIMIT 1", (now,)) is not None
+
+
+def drop_expired(db: Database, now: int) -> None:
+    """Remove the values of all pools that have expired, in the caller's transaction."""
+    # no new version: a read left them out already, so nobody's data changes
+    db.execute("DELETE FROM pool_value WHERE 0 < expires AND expires <= ?", (now,))
+
+
 def pool_statistics(ws: Workspace, caller: Caller, name: str) -> dict[str, Any]:
     """Return the counts of a pool: keys, bytes, writes, reads, and what happened last."""
     with reading(ws, counted=True) as db:

@@ -220,10 +220,15 @@ class Memory:
         return None
 
 
-def consolidate(ws: Workspace, db: Database, caller: Caller) -> Closed:
-    """Promote the short-term entries of a session that were read often, and remove those that have expired."""
+def consolidate(ws: Workspace, db: Database, caller: Caller, *, only_expired: bool = False) -> Closed:
+    """Promote the short-term entries of a session that were read often, and remove those that have expired.
+
+    `only_expired`: of the former only what has expired too; the session goes on.
+    """
     now = ws.clock.now()
     found = short_term_entries(ws, db, caller, expired=True)
+    if only_expired:
+        found = [one for one in found if not one.is_live(now)]
     often = [one for one in found if one.accesses >= PROMOTED_FROM]
     expired = [one for one in found if one not in often and not one.is_live(now)]
     made = promote_entries(db, caller, now, often)

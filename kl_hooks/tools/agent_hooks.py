@@ -107,13 +107,31 @@ def _handle(event: Event, folder: str) -> tuple[Reply, str]:
     with open_session(ws, event) as session:
         if event.name == Moment.START:
             return Reply.CONTEXT, _start(ws, event, session, folder)
+        drift = _drift(ws, event, session)
         if event.name == Moment.PROMPT:
-            return Reply.CONTEXT, _for_prompt(ws, event, session)
+            return Reply.CONTEXT, "\n".join(filter(None, [drift, _for_prompt(ws, event, session)]))
         if event.name in (Moment.USED, Moment.FAILED):
-            return Reply.CONTEXT, _after_tool(ws, event, session, folder)
+            return Reply.CONTEXT, "\n".join(filter(None, [drift, _after_tool(ws, event, session, folder)]))
         if event.name == Moment.STOP:
             return Reply.AGAIN, _reminder(ws, event, session)
     return Reply.NOTE, "\n".join(_objectives(ws)[0])
+
+
+def _drift(ws: Workspace, event: Event, session: Session) -> str:
+    """A warning where a long session repeats errors or prompts, for whoever switched it on; empty: none."""
+    # off: nothing is counted either, so that a session's file has no trace of prompts
+    if ws.settings.drift_alert != "on":
+        return ""
+    if event.name == Moment.PROMPT:
+        session.drift.add_prompt(event.prompt[:_LONGEST_PROMPT])
+    elif event.name in (Moment.USED, Moment.FAILED):
+        failed = event.name == Moment.FAILED or bool(event.error)
+        text = event.error or (event.result if isinstance(event.result, str) else str(event.result))
+        code = _exit_code(event, text, failed=failed) if event.tool.lower() in _SHELLS else None
+        session.drift.add_call(len(text), failed=failed or code not in (None, 0))
+    else:
+        return ""
+    return session.drift.warning()
 
 
 def _start(ws: Workspace, event: Event, session: Session, folder: str) -> str:

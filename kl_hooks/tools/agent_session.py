@@ -21,8 +21,61 @@ FOLDER: Final = "agents"
 """In the state directory."""
 _MOST: Final = 2_000
 """IDs and paths that are remembered."""
+# limits and cooldown are those of the vendor's own plugin (requirement C21)
+_MOST_MESSAGES, _MOST_TOKENS, _MOST_ERRORS, _SIMILAR, _COOLDOWN = 50, 100_000, 5, 0.7, 20
+_MOST_WORDS, _FEWEST_WORDS = 400, 4
+"""Words of a prompt that are compared, and fewer than which it is not."""
 _OLD: Final = 30 * 86_400
 """Seconds after which a session is forgotten."""
+
+
+@dataclass(slots=True)
+class Drift:
+    """Signs that a session repeats itself. Of prompts only hashes of words are stored."""
+
+    messages: int = 0
+    """Prompts and calls of tools."""
+    characters: int = 0
+    """Of them."""
+    errors: int = 0
+    """Calls that failed, one after the other."""
+    prompt: list[str] = field(default_factory=list)
+    """Hashes of the words of the last prompt."""
+    similar: float = 0.0
+    """How much of it the prompt before had."""
+    warned: int = 0
+    """At which message it was warned of last; 0: never."""
+
+    def add_prompt(self, text: str) -> None:
+        """Count a prompt."""
+        now = sorted({hashlib.sha256(word.encode()).hexdigest()[:8] for word in text.casefold().split()})[:_MOST_WORDS]
+        both, either = len(set(now) & set(self.prompt)), len(set(now) | set(self.prompt))
+        # a short prompt ("go on", "yes") is like every other one
+        self.similar = both / either if min(len(now), len(self.prompt)) >= _FEWEST_WORDS else 0.0
+        self.messages, self.characters, self.prompt = self.messages + 1, self.characters + len(text), now
+
+    def add_call(self, characters: int, *, failed: bool) -> None:
+        """Count a call of a tool."""
+        self.messages, self.characters = self.messages + 1, self.characters + characters
+        self.errors = self.errors + 1 if failed else 0
+
+    def warning(self) -> str:
+        """Return what to warn of now; empty: nothing, or it was warned of less than 20 messages ago."""
+        if self.warned and self.messages - self.warned < _COOLDOWN:
+            return ""
+        reasons = [
+            *([f"{self.errors} calls failed one after the other"] if self.errors >= _MOST_ERRORS else []),
+            *(["the last two prompts are nearly the same"] if self.similar > _SIMILAR else []),
+            *([f"{self.messages} messages"] if self.messages > _MOST_MESSAGES else []),
+            *([f"about {self.characters // 4:,} tokens"] if self.characters > 4 * _MOST_TOKENS else []),
+        ]
+        if not reasons:
+            return ""
+        self.warned = self.messages
+        return (
+            f"kl: this session may drift: {', '.join(reasons)}.\n"
+            "hint: list what was learned and what failed, then try another way, or begin a new session."
+        )
 
 
 @dataclass(slots=True)
@@ -39,6 +92,7 @@ class Session:
     """True once it was reminded that no tests have passed."""
     turns: int = 0
     """Prompts for which a package was made."""
+    drift: Drift = field(default_factory=lambda: Drift())
 
 
 @contextmanager
@@ -67,13 +121,22 @@ def _load(path: Path) -> Session:
         # an entry that is odd in any way is as good as none
         if not all(type(some) is list and all(type(one) is str for one in some) for some in (given, changed)):
             return Session()
-        turns = found.get("turns")
+        turns, drift = found.get("turns"), found.get("drift")
         return Session(
             given, changed, str(found.get("pending", "")), found.get("is_reminded") is True,
-            turns if type(turns) is int else 0,
+            turns if type(turns) is int else 0, _load_drift(drift),
         )  # fmt: skip
     except (ValueError, AttributeError):
         return Session()
+
+
+def _load_drift(found: object) -> Drift:
+    if not isinstance(found, dict) or found.keys() != asdict(Drift()).keys():
+        return Drift()
+    numbers = [found[name] for name in ("messages", "characters", "errors", "warned", "similar")]
+    words = found["prompt"]
+    is_ours = all(type(one) in (int, float) for one in numbers) and isinstance(words, list)
+    return Drift(**found) if is_ours and all(type(one) is str for one in words) else Drift()
 
 
 def _forget_old(folder: Path, now: float) -> None:

@@ -25,7 +25,7 @@ from kl_hooks.model.text import counted
 from kl_hooks.records.events import Event, list_events
 from kl_hooks.records.query import RecordFilter, get_records, list_records
 from kl_hooks.records.retention import purge_records
-from kl_hooks.records.write import apply_verb
+from kl_hooks.records.write import apply_verb, pending_proposals
 from kl_hooks.store.files import read_small
 from kl_hooks.store.state import locate_state
 
@@ -36,6 +36,14 @@ _DECISIONS, _RUNS, _GRAPHS, _FILES, _CACHE = (
     "superseded decisions", "old runs", "orphaned graphs", "ephemeral files", "cache",
 )  # fmt: skip
 _AGED, _IDLE = "aged memory", "idle candidates"
+_WAITING, _GOALS, _HABITS = "waiting proposals", "idle objectives", "review habits"
+_ESCALATED_AFTER: Final = 7
+"""Days that a proposal may wait for a person."""
+_IDLE_GOAL: Final = 90
+"""Days without a change of an active objective."""
+_FEWEST_REVIEWS: Final = 10
+_HABIT: Final = 0.9
+"""Share of equal answers from which they are a habit."""
 _ARCHIVE: Final = "archive"
 _CANDIDATE: Final = "candidate"
 # a receipt can confirm these again; what a person added it can't
@@ -43,11 +51,12 @@ _MINED: Final = ("receipts", "transcript")
 # every word that could be the beginning of an ID of a receipt or a run
 _HASH: Final = re.compile(r"(?<![0-9a-f])[0-9a-f]{8,64}(?![0-9a-f])")
 _IGNORE_FILE: Final = ".kl/.klignore"
+_DAY: Final = 86_400_000_000
 _DATABASE_FILES: Final = ("", "-journal", "-wal", "-shm")
 """SQLite's own files beside a database (sqlite.org/tempfiles.html)."""
 _PROTECTED: Final = (
     "kl.db*", "high-water", "store.lock", "spool/*", "backup/*", "*archive*", "README", ".gitignore", "init*",
-    "maintain*", "events*", "seeded.json", "*.lock",
+    "maintain*", "events*", "accesses*", "seeded.json", "*.lock",
 )  # fmt: skip
 """Paths in the state directory that hold evidence, records, captures, copies, archives or events."""
 
@@ -289,6 +298,49 @@ def drop_expired_values(ws: Workspace, changes: Sequence[Change], now: int) -> N
     ws.cache.drop_expired(now / 1_000_000)
 
 
+def waiting_proposals(ws: Workspace, numbers: Lifecycle, now: int) -> list[Change]:
+    """Return the proposals of agents that nobody has settled for a week: only reported, for a person decides."""
+    why = "waits for a person for {} (limit: {}). See: kl knowledge proposals"
+    return [
+        Change(
+            "escalate",
+            one.record,
+            _WAITING,
+            why.format(counted((now - micros(one.at)) // _DAY, "day"), _ESCALATED_AFTER),
+        )
+        for one in pending_proposals(ws)
+        if Lifecycle.old(now, micros(one.at), _ESCALATED_AFTER)
+    ]
+
+
+def idle_objectives(ws: Workspace, numbers: Lifecycle, now: int) -> list[Change]:
+    """Return the active objectives that nobody changed for long: only reported, since giving one up is a person's."""
+    found = []
+    for one in list_records(ws, RecordFilter(("objective",), ("active",))):
+        since = one.text("updated") or one.text("date")
+        if not one.broken and since and Lifecycle.old(now, micros(since), _IDLE_GOAL):
+            reason = f"unchanged since {since[:10]} (limit: {_IDLE_GOAL} days): kl objective abandon, or edit it"
+            found.append(Change("abandon", one.id, _GOALS, reason, one.status))
+    return found
+
+
+def review_habits(ws: Workspace, numbers: Lifecycle, now: int) -> list[Change]:
+    """Return sorts of memories that reviews nearly always answer alike: only reported, for a setting may help."""
+    answers: dict[str, list[str]] = {}
+    records, events = _memories_and_events(ws)
+    for one in records:
+        done = [str(event.body.get("do")) for event in events.get(one.id, ()) if event.name == "reviewed"]
+        sort = f"{one.text('category') or 'pattern'} from {one.text('source') or 'people'}"
+        answers.setdefault(sort, []).extend(do for do in done[-1:] if do in ("approve", "reject"))
+    found = []
+    for sort, some in sorted(answers.items()):
+        for do, hint in (("approve", "git config kl.reviewers"), ("reject", "kl memory configure --auto-extract no")):
+            if len(some) >= _FEWEST_REVIEWS and some.count(do) >= _HABIT * len(some):
+                reason = f"{some.count(do)} of {len(some)} reviews: {do}. A setting may save them: {hint}"
+                found.append(Change("suggest", sort, _HABITS, reason))
+    return found
+
+
 POLICIES: Final = (
     Policy(_DECISIONS, "Superseded decisions go to the archive.", superseded_decisions, archive_decisions),
     Policy(_AGED, "Memories that nothing confirmed are candidates again.", aged_memories, demote_memories),
@@ -297,4 +349,7 @@ POLICIES: Final = (
     Policy(_GRAPHS, "Graphs of removed worktrees are deleted.", orphaned_graphs, delete_graphs),
     Policy(_FILES, f"Files of the state that {_IGNORE_FILE} names are deleted.", ephemeral_files, delete_files),
     Policy(_CACHE, "Expired values of the cache are dropped.", expired_values, drop_expired_values),
+    Policy(_WAITING, "Proposals that wait for a person for a week are reported.", waiting_proposals),
+    Policy(_GOALS, "Active objectives that nobody changed for long are reported.", idle_objectives),
+    Policy(_HABITS, "Reviews that nearly always end alike are reported.", review_habits),
 )

@@ -174,7 +174,7 @@ def test_accesses_are_events_each_exactly_once(repo: Checkout) -> None:
         assert db.rows("SELECT COUNT(*) FROM tier_event WHERE name = 'read'") == [(8,)]
 
 
-@pytest.mark.requirement("D5", "D6", "D7")
+@pytest.mark.requirement("D5", "D6", "D7", "D47", "D48")
 def test_a_context_has_versions_snapshots_grants_retention_and_a_log(repo: Checkout) -> None:
     answer(repo, "memory", "context", "create", "glossary", "--scope", "agent", "--max-entries", "10", env=A)
 
@@ -208,7 +208,10 @@ def test_a_context_has_versions_snapshots_grants_retention_and_a_log(repo: Check
     assert page["retention"] == "healthy"
     assert {"written", "snapshot", "restored", "granted", "read"} <= {one["name"] for one in page["log"]}
     assert {one["by"] for one in page["log"] if one["name"] == "read"} == {"agent:a", "agent:b"}
-    assert page["entries"][0]["relevance"] == 0.9
+    (entry,) = page["entries"]
+    assert (entry["relevance"], entry["importance"]) == (0.9, 90)
+    assert entry["staleness"] == pytest.approx(sum(entry["staleness_factors"].values()), abs=1e-3)
+    assert 0.02 < entry["staleness"] < 0.04  # new, just read, a tenth short of the highest importance
     answer(repo, "memory", "context", "revoke", "glossary", "b", env=A)
     answer(repo, "recall", "terms.claim", env=B, code=1)
     with repo.workspace().store.writing() as db:

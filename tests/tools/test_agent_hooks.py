@@ -353,3 +353,28 @@ def test_an_event_without_a_package_imports_little(shop: Checkout, event: str, o
     ours = {name for name in found if name.startswith("kl_hooks")}
     assert len(ours) <= (30 if opens else 14), ours
     assert sys.executable == KL[0]
+
+
+@pytest.mark.requirement("C21")
+def test_a_long_session_that_repeats_errors_or_prompts_is_warned_where_the_user_asks(shop: Checkout) -> None:
+    def fails() -> Any:
+        given = {"command": "make"}
+        return notify(shop, "PostToolUseFailure", tool_name="Bash", tool_input=given, error="Exit code 2\nmake: error")
+
+    def warns(answer: Any) -> bool:
+        return answer is not None and "this session may drift" in context(answer)
+
+    assert not any(warns(fails()) for _ in range(7))
+    shop.write(".kl/config.yaml", "drift_alert: on\n")  # a repository can't switch it on
+    assert not any(warns(fails()) for _ in range(6))
+    shop.git("config", "kl.drift-alert", "on")
+    warned = [warns(fails()) for _ in range(26)]
+    assert [number for number, one in enumerate(warned) if one] == [4, 24]
+    prompt = "why does the importer of prices fail in the nightly job"
+    assert not warns(notify(shop, "UserPromptSubmit", prompt=prompt))
+    for _ in range(19):
+        notify(shop, "PostToolUse", tool_name="Bash", tool_input={"command": "true"}, tool_response={"stdout": ""})
+    again = notify(shop, "UserPromptSubmit", prompt=f"{prompt} again")
+    assert "the last two prompts are nearly the same" in context(again)
+    stored = "".join(path.read_text() for path in (shop.state / "agents").glob("*.json"))
+    assert "nightly" not in stored

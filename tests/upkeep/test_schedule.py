@@ -49,7 +49,8 @@ def test_policies_that_are_unattended_are_policies_that_there_are(repo: Checkout
     names = {one.name for one in policies(repo.workspace())}
     assert set(UNATTENDED) < names
     assert names - set(UNATTENDED) == {
-        "aged memory", "claim decay", "expired files", "occurrence counts", "set aside", "superseded decisions",
+        "aged memory", "claim decay", "expired files", "idle objectives", "occurrence counts", "review habits",
+        "set aside", "superseded decisions", "waiting proposals",
     }  # fmt: skip
 
 

@@ -65,6 +65,27 @@ _SUCCEEDS_IN_SESSIONS: Final = 2
 """`Shell command succeeds`: exit status 0 in so many sessions."""
 _FAILS_IN_A_ROW: Final = 2
 """`Shell command fails repeatedly`: so many failures without a success between them."""
+_RUNS_OF_A_RATE: Final = 6
+"""`Command fails in half of its runs`: of so many runs at least …"""
+_QUICK, _SLOW = 5_000_000, 60_000_000
+"""Microseconds: `Command is quick and never fails` (each run), `Command takes more than a minute` (the median)."""
+_RUNS_OF_A_DURATION: Final = 5
+_ERROR_CLASSES: Final = (
+    # the first that fits; words of exceptions, HTTP statuses and messages of the C library
+    ("rate limit", re.compile(r"rate.?limit|too many requests|\b429\b", re.IGNORECASE)),
+    ("token limit", re.compile(r"(?:context|token).{0,20}(?:limit|length|exceed|too long)", re.IGNORECASE)),
+    ("timeout", re.compile(r"time(?:d)?.?out|deadline exceeded", re.IGNORECASE)),
+    (
+        "authentication",
+        re.compile(r"unauthori[sz]ed|authenticat|permission denied|forbidden|\b40[13]\b", re.IGNORECASE),
+    ),
+    ("memory", re.compile(r"out of memory|memoryerror|cannot allocate|\boom\b", re.IGNORECASE)),
+    (
+        "network",
+        re.compile(r"connection (?:refused|reset|error|aborted)|unreachable|name resolution|dns", re.IGNORECASE),
+    ),
+)
+"""Class of an error → the messages that name it."""
 _PASSES_IN_SESSIONS: Final = 2
 """`Test passes`: in so many sessions, after a failure. A test that never failed teaches nothing."""
 _WRITES_IN_A_SESSION: Final = 2
@@ -106,6 +127,8 @@ class _Step:
     outcome: str
     message: str = ""
     """Of a failure."""
+    duration: int = 0
+    """Microseconds; 0: unknown."""
 
     @property
     def bad(self) -> bool:
@@ -173,7 +196,7 @@ def _command_steps(runs: Sequence[tuple[Entry, str]]) -> dict[str, list[_Step]]:
                 same = (other for other in entry.receipt.evidence if other.subject == one.subject)
                 output = "\n".join(str(other.detail.get("tail") or "") for other in same)
                 message = _error_line(output) if one.outcome in REFUTES else ""
-                found.setdefault(one.subject, []).append(_Step(entry, session, one.outcome, message))
+                found.setdefault(one.subject, []).append(_Step(entry, session, one.outcome, message, one.duration_us))
     return {subject: steps for subject, steps in found.items() if not is_trivial(subject.removeprefix(_COMMAND))}
 
 
@@ -198,6 +221,35 @@ def _command_patterns(steps: Mapping[str, Sequence[_Step]]) -> Iterator[Pattern]
             ]
             enough = max(streaks) >= _FAILS_IN_A_ROW
             yield Pattern(f"Shell command fails repeatedly: {command}", "failure_mode", failures, enough)
+        yield from _classed_failures(command, history)
+        yield from _rates_and_durations(command, history, passes, failures)
+
+
+def _classed_failures(command: str, history: Sequence[_Step]) -> Iterator[Pattern]:
+    """Yield a pattern for each class of error that a command failed with; once may be an accident."""
+    classes: dict[str, list[Sighting]] = {}
+    for step in history:
+        name = next((name for name, pattern in _ERROR_CLASSES if step.bad and pattern.search(step.message)), "")
+        if name:
+            classes.setdefault(name, []).append(step.sighting("ExitCode"))
+    for name, seen in classes.items():
+        text = f"Command fails with an error of the class {name}: {command}"
+        yield Pattern(text, "failure_mode", tuple(seen), len(seen) >= _FAILS_IN_A_ROW)
+
+
+def _rates_and_durations(
+    command: str, history: Sequence[_Step], passes: tuple[Sighting, ...], failures: tuple[Sighting, ...]
+) -> Iterator[Pattern]:
+    """Yield what the rate of failures and the durations of a command teach. No numbers: the words are the identity."""
+    if len(history) >= _RUNS_OF_A_RATE and 2 * len(failures) >= len(history) and passes:
+        yield Pattern(f"Command fails in half of its runs or more: {command}", "anti_pattern", failures, True)
+    durations = sorted(step.duration for step in history if step.duration and not step.bad)
+    if len(durations) < _RUNS_OF_A_DURATION:
+        return
+    if not failures and durations[-1] < _QUICK:
+        yield Pattern(f"Command is quick and never fails: {command}", "best_practice", passes, True)
+    if durations[len(durations) // 2] > _SLOW:
+        yield Pattern(f"Command takes more than a minute: {command}", "performance_insight", passes, True)
 
 
 def cut(command: str) -> str:

@@ -52,11 +52,11 @@ class Story:
         self.entries.append(Entry(seq, "", origin, receipt.id, receipt))
         return self.entries[-1]
 
-    def command(self, line: str, code: int = 0, tail: str = "", **more: Any) -> Entry:
-        """A run of a command."""
+    def command(self, line: str, code: int = 0, tail: str = "", took: int = 0, **more: Any) -> Entry:
+        """A run of a command; `took`: microseconds."""
         detail = {"exit": code} | ({"tail": tail} if tail else {})
         word = "failed" if code else "passed"
-        return self._add("command", (Evidence("ExitCode", f"command:{line}", word, 0, None, detail),), **more)
+        return self._add("command", (Evidence("ExitCode", f"command:{line}", word, took, None, detail),), **more)
 
     def tests(self, outcomes: Mapping[str, str], message: str = "", **more: Any) -> Entry:
         """A run of tests: id → outcome. All that failed failed with the same message."""

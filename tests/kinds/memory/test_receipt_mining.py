@@ -50,6 +50,38 @@ def test_a_command_that_fails_twice_in_a_row_is_a_pattern() -> None:
     assert enough(story) == ["Shell command fails repeatedly: make lint"]
 
 
+@pytest.mark.requirement("D52")
+def test_classes_of_errors_rates_and_durations_of_commands_are_learnings() -> None:
+    messages = {
+        "timeout": "TimeoutError: timed out", "rate limit": "HTTP error 429: too many requests",
+        "network": "Connection refused", "authentication": "error: 401 Unauthorized", "memory": "MemoryError",
+        "token limit": "error: context length exceeded",
+    }  # fmt: skip
+    for name, message in messages.items():
+        story = Story()
+        story.command("make deploy", 1, tail=message)
+        assert enough(story) == []
+        story.command("make deploy", 1, tail=message)
+        found = one(story, "Command fails with an error of the class")
+        assert (found.text, found.enough) == (f"Command fails with an error of the class {name}: make deploy", True)
+        assert (found.category, len(found.sightings)) == ("failure_mode", 2)
+    story = Story()
+    for code in (1, 0, 1, 0, 0, 1):
+        assert not any("half of its runs" in text for text in enough(story))
+        story.command("make flaky", code)
+    assert one(story, "Command fails in half of its runs or more: make flaky").category == "anti_pattern"
+    for took, text in (
+        (4_000_000, "Command is quick and never fails"),
+        (61_000_000, "Command takes more than a minute"),
+    ):
+        story = Story()
+        for _ in range(5):
+            assert not any(found.startswith("Command") for found in enough(story))
+            story.command("make check", took=took)
+        assert one(story, text).enough
+    assert not any("quick" in text for text in enough(story))
+
+
 def test_a_command_that_somebody_stopped_has_not_failed() -> None:
     story = Story()
     story.command("make serve", 130)
