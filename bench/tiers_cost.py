@@ -19,7 +19,6 @@ from bench.command_cost import repository
 from bench.table import Row, table
 from kl_hooks.tiers.entries import Caller, writing
 from kl_hooks.tiers.router import Memory
-from kl_hooks.tiers.short_term import read_short_term, write_short_term
 from kl_hooks.workspace import Workspace, open_workspace
 
 MOST_WRITE, MOST_READ = 2.0, 3.0
@@ -83,14 +82,14 @@ def main() -> int:
         repository(folder)
         ws = open_workspace(folder)
         fill(ws, chosen.entries)
+        memory = Memory(ws, ME)
         insert, read = bare(ws.state.database, chosen.rounds)
-        write = median(chosen.rounds, lambda n: write_short_term(ws, ME, f"new {n}", "v"))
-        recall = median(chosen.rounds, lambda n: read_short_term(ws, ME, f"key {n}"))
+        write = median(chosen.rounds, lambda n: memory.write(f"new {n}", "v"))
+        recall = median(chosen.rounds, lambda n: memory.read(f"key {n}", "short"))
         with ws.store.reading() as db:
             assert db is not None
             sql = "SELECT value FROM short_entry WHERE actor = ? AND session = ? AND key = ?"
             keyed = median(chosen.rounds, lambda n: _opened_row(ws, sql, n))
-        memory = Memory(ws, ME)
         routed = median(chosen.rounds, lambda n: memory.read(f"key {n}"))
     rows = [
         Row("bare insert, opened and committed", f"{insert:,.0f} µs"),

@@ -797,20 +797,20 @@ def verify(ids: tuple[str, ...], seal: bool, shape: str) -> int:
 
     Writing a record with kl as a person seals its file, in this clone. Exit code 1 where one was tampered with.
     """
-    from kl_hooks.records.seals import TAMPERED, UNSEALED, VALID, seal_records, verify_seals
+    from kl_hooks.records.seals import STATES, seal_records, verify_seals
 
     ws = initialized_workspace() if seal else workspace()
     found = seal_records(ws, ids) if seal else verify_seals(ws, ids)
     counts = Counter(one.state for one in found)
     plain = {
         "schema": "kl.knowledge.seals/1", "records": [one._asdict() for one in found],
-        "counts": {state: counts[state] for state in (VALID, TAMPERED, UNSEALED)},
+        "counts": {state: counts[state] for state in STATES},
     }  # fmt: skip
-    since = {TAMPERED: ", edited since it was sealed on {}", VALID: "", UNSEALED: ""}
+    since = {"tampered": ", edited since it was sealed on {}"}
     rows = [
-        f"{one.id:<14} {one.state:<9} {one.path}{since[one.state].format(one.at[:10])}"
-        for one in found if seal or ids or one.state != VALID
+        f"{one.id:<14} {one.state:<9} {one.path}{since.get(one.state, '').format(one.at[:10])}"
+        for one in found if seal or ids or one.state != STATES[0]
     ]  # fmt: skip
-    total = ", ".join(f"{counts[state]} {state}" for state in (VALID, TAMPERED, UNSEALED))
+    total = ", ".join(f"{counts[state]} {state}" for state in STATES)
     print_answer(shape, plain, [*rows, total])
-    return FINDINGS if counts[TAMPERED] else CLEAN
+    return FINDINGS if counts["tampered"] else CLEAN

@@ -27,7 +27,6 @@ from kl_hooks.cli.output import (
     workspace,
 )
 from kl_hooks.cli.record_output import agent_access, print_deleted, record_line, record_lines, warn_of_proposals
-from kl_hooks.clock import micros
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
 from kl_hooks.kinds.catalog import MEMORY
 from kl_hooks.kinds.memory.add import add_memory, revise
@@ -47,8 +46,6 @@ from kl_hooks.model.text import brief, one_line, safe_text
 from kl_hooks.records.query import RecordFilter, get_record, list_records, record_to_dict
 from kl_hooks.records.write import apply_verb
 from kl_hooks.records.write import delete_record as take_away
-from kl_hooks.tiers.scores import age_in_days
-from kl_hooks.tiers.scores import quality as quality_score
 
 if TYPE_CHECKING:
     from kl_hooks.kinds.memory.add import MiningResult
@@ -123,7 +120,7 @@ def show(id: str, shape: str) -> None:
     with agent_access(ws) as may:
         record = may.record(_find_memory(id))
     (seen,) = review_items(ws, [record])
-    quality = _quality(ws, seen)
+    quality = round(100 * seen.quality(ws.clock.now()))
     today = {"importance_today": seen.importance, "quality_today": quality}
     plain = record_to_dict(ws, record) | {"memory": seen.to_dict() | today}
     use = (*_use_lines(seen), f"{'quality':<13} {quality} %, by structure, use, rating and age")
@@ -133,16 +130,6 @@ def show(id: str, shape: str) -> None:
         record_use(ws, record)
     except EnvironmentProblem as problem:
         warn(f"this access is not counted: {problem}")
-
-
-def _quality(ws: Workspace, seen: ReviewItem) -> int:
-    """The quality of a memory today, in percent; computed, never stored."""
-    record, tally = seen.record, seen.tally
-    filled = sum(bool(record.values.get(name)) for name in ("title", "pattern", "category", "tags", "about"))
-    rating = 1 + 4 * tally.positive / tally.rated if tally.rated else None
-    changed = record.text("updated") or record.text("date")
-    days = age_in_days(ws.clock.now(), micros(changed)) if changed else 0.0
-    return round(100 * quality_score(filled / 5, tally.injected + tally.opened, rating, days))
 
 
 def _use_lines(seen: ReviewItem) -> Iterator[str]:

@@ -14,6 +14,7 @@ from kl_hooks.clock import iso
 from kl_hooks.model.text import quoted_field
 from kl_hooks.tiers.entries import caller_of
 from kl_hooks.tiers.pools import (
+    DEFAULT_POOL,
     EVICTION_ALIASES,
     EVICTIONS,
     POOL_SCOPE_ALIASES,
@@ -107,7 +108,7 @@ def list_(shape: str) -> None:
 
 
 @click.command(epilog="Example: kl pool show default")
-@click.argument("name", default="default")
+@click.argument("name", default=DEFAULT_POOL)
 @format_option()
 def show(name: str, shape: str) -> None:
     """Show one pool: type, owner, access, limits."""
@@ -193,7 +194,7 @@ def revoke(name: str, actor: str, shape: str) -> None:
 
 
 @click.command(epilog="Example: kl pool stats default")
-@click.argument("name", default="default")
+@click.argument("name", default=DEFAULT_POOL)
 @format_option()
 def stats(name: str, shape: str) -> None:
     """How much a pool has, how often it was changed and read, and what happened last."""

@@ -17,10 +17,12 @@ from kl_hooks.errors import CLEAN, FINDINGS
 from kl_hooks.model.text import one_line, quoted_field, quoted_lines
 from kl_hooks.records.query import get_record
 from kl_hooks.tiers.contexts import EntryOptions
-from kl_hooks.tiers.entries import MOST_BYTES, TYPES, Entry, actor_name, caller_of, encoded, parsed
+from kl_hooks.tiers.entries import TYPES, Entry, actor_name, caller_of, encoded, parsed
 from kl_hooks.tiers.router import TIER_ALIASES, TIERS, Memory, suspicion
 from kl_hooks.workspace import Workspace
 
+_MOST_INPUT = 2_000_000
+"""Bytes that are read from stdin; a value may have half as many."""
 _tier = click.Choice([*TIERS, *TIER_ALIASES])
 _session = click.option("--session", default="", metavar="NAME", help="The session; else KL_SESSION, else `default`.")
 
@@ -34,7 +36,7 @@ def read_value(text: str, as_text: bool) -> Any:
     """The value that was typed, or (`-`) is on stdin: JSON where it is some, else text."""
     if text == "-":
         # one byte more than can be stored, so that what is too long is refused and not cut
-        text = sys.stdin.buffer.read(2 * MOST_BYTES + 1).decode("utf-8", "replace").removesuffix("\n")
+        text = sys.stdin.buffer.read(_MOST_INPUT + 1).decode("utf-8", "replace").removesuffix("\n")
     return text if as_text else parsed(text)
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from kl_hooks.model.record import Record
     from kl_hooks.workspace import Workspace
 
-VALID, TAMPERED, UNSEALED = "valid", "tampered", "unsealed"
+STATES = _VALID, _TAMPERED, _UNSEALED = "valid", "tampered", "unsealed"
 _SEALED: Final = "sealed"
 
 
@@ -54,7 +54,8 @@ def seal_records(ws: Workspace, ids: Sequence[str] = ()) -> list[Seal]:
     """Seal the authored files that are not valid; return them as they are now. UsageProblem for an agent."""
     if agent(ws.environ):
         raise UsageProblem("a seal is a person's word.", place="--seal", hint="Ask a person to read the files.")
-    found = [one for one in verify_seals(ws, ids) if one.state != VALID]
+    # what is valid is not sealed again: the moment of the first reading is the one that counts
+    found = [one for one in verify_seals(ws, ids) if one.state != _VALID]
     events = list[Event]()
     for one in found:
         if digest := _digest(ws, one.path):
@@ -64,10 +65,11 @@ def seal_records(ws: Workspace, ids: Sequence[str] = ()) -> list[Seal]:
 
 
 def _seal(ws: Workspace, record: Record, events: Sequence[Event]) -> Seal:
+    # the last one that has a digest: later events (opened, injected) are not about the file
     last = next((one for one in reversed(events) if CONTENT in one.body), None)
     if last is None:
-        return Seal(record.id, record.path, UNSEALED)
-    state = VALID if _digest(ws, record.path) == last.body[CONTENT] else TAMPERED
+        return Seal(record.id, record.path, _UNSEALED)
+    state = _VALID if _digest(ws, record.path) == last.body[CONTENT] else _TAMPERED
     return Seal(record.id, record.path, state, last.at, last.session)
 
 

@@ -1,14 +1,13 @@
-"""Values with a lifetime that several processes change: the interface of working memory, and its store on disk.
+"""Values with a lifetime that several processes change: text keys → bytes, in files of the cache directory.
 
-Two implementations behave alike (`tests/store/contract_values.py`): the cache's files here, and a Redis server
-(`kl_hooks/store/redis_values.py`).
+`kl_hooks/store/redis_values.py` does the same on a Redis server; `tests/store/test_values.py` is the contract of both.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final
 
 from kl_hooks.errors import EnvironmentProblem
 from kl_hooks.store.cache import Cache
@@ -18,39 +17,23 @@ _SIZE_LIMIT: Final = 256 * 1024 * 1024
 """Bytes on disk; beyond it what was stored first is removed."""
 
 
-class Values(Protocol):
-    """Text keys → bytes, each with a lifetime in seconds. Safe for several processes."""
-
-    note: str
-    """Why it does less than was asked for, in one line; empty: it does all of it."""
-
-    def get(self, key: str) -> bytes | None:
-        """Return the value; None where it is missing, expired or damaged."""
-
-    def change(self, key: str, function: Callable[[bytes | None], bytes], ttl: float) -> bytes:
-        """Replace a value by what `function` makes of it, and return that. Nobody else's change is lost.
-
-        `function` may be called more than once. EnvironmentProblem where it can't be stored.
-        """
-
-    def delete(self, key: str) -> bool:
-        """Remove a value; return whether there was one."""
-
-    def keys(self, prefix: str) -> list[str]:
-        """Return the keys that begin with `prefix` and have not expired, sorted."""
-
-
 class DiskValues:
     """Values in a folder of the cache directory: never pickled, private to the user."""
 
     def __init__(self, directory: Path) -> None:
         self._cache = Cache(directory, _SIZE_LIMIT)
         self.note = ""
+        """Why it does less than was asked for, in one line; empty: it does all of it."""
 
     def get(self, key: str) -> bytes | None:
+        """Return the value; None where it is missing, expired or damaged."""
         return self._cache.get(key)
 
     def change(self, key: str, function: Callable[[bytes | None], bytes], ttl: float) -> bytes:
+        """Replace a value by what `function` makes of it, and return that. Nobody else's change is lost.
+
+        `function` may be called more than once. EnvironmentProblem where it can't be stored.
+        """
         folder = self._cache.directory.parent
         try:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -66,9 +49,11 @@ class DiskValues:
         return value
 
     def delete(self, key: str) -> bool:
+        """Remove a value; return whether there was one."""
         return self._cache.delete(key)
 
     def keys(self, prefix: str) -> list[str]:
+        """Return the keys that begin with `prefix` and have not expired, sorted."""
         return self._cache.keys(prefix)
 
     def close(self) -> None:

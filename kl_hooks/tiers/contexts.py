@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kl_hooks.errors import UsageProblem
 from kl_hooks.model.text import one_line
@@ -35,7 +37,7 @@ from kl_hooks.tiers.entries import (
     with_value_at,
     writing,
 )
-from kl_hooks.tiers.scores import DAY, SAME, Staleness, decayed, relevance, similarity, staleness, words
+from kl_hooks.tiers.scores import DAY, age_in_days, words
 
 if TYPE_CHECKING:
     from kl_hooks.store.database import Database, Row
@@ -55,6 +57,13 @@ _TYPE_OF: Final = {
     "conversation": "conversation_summary", "reflection": "reflection", "plan": "plan", "task_context": "plan",
 }  # fmt: skip
 """Type of a short-term entry → type of the entry that it becomes; all others are observations."""
+ENTRY_DECAY: Final = 0.01
+"""Of a context entry, per day: half is left after 69 days without access."""
+ARCHIVE: Final = 0.9
+"""Staleness from which an entry is archived."""
+SAME: Final = 0.92
+"""Similarity from which two texts are one."""
+_FLOOR: Final = 0.05
 _IMPORTANCE: Final = 50
 _PROMOTED_CONFIDENCE: Final = 70
 _DUPLICATE_BOOST: Final = 3
@@ -66,6 +75,55 @@ _COLUMNS: Final = (
     "id, context, key, version, status, type, source, memory, value, importance, confidence, tags, previous, merged,"
     " actor, at"
 )
+
+
+def relevance(importance: float, confidence: float, accessed: int, now: int, rate: float = ENTRY_DECAY) -> float:
+    """Return importance × confidence, less with each day since the last access (0: never accessed, no decay)."""
+    fading = math.exp(-rate * age_in_days(now, accessed)) if accessed else 1.0
+    return importance * confidence * fading
+
+
+def decayed(importance: float, at: int, now: int, rate: float = ENTRY_DECAY) -> float:
+    """Return what is left now of an importance at a moment; at least 0.05, and never more than it was."""
+    return max(importance * math.pow(1 - rate, age_in_days(now, at)), min(_FLOOR, importance))
+
+
+class Staleness(NamedTuple):
+    """How stale an entry is, and why."""
+
+    age: float
+    """The part of its age, at most 0.4."""
+    access: float
+    """The part of the time since its last access, at most 0.3."""
+    unimportance: float
+    """The part of what it lacks in importance, at most 0.3."""
+
+    @property
+    def score(self) -> float:
+        """0 to 1."""
+        return self.age + self.access + self.unimportance
+
+
+def staleness(importance: float, made: int, accessed: int, now: int) -> Staleness:
+    """Return the staleness of an entry whose importance is `importance` now. `accessed`: 0 where it never was.
+
+    With an importance that does not decay no entry of medium importance would ever reach `ARCHIVE`: 0.85 is the most.
+    """
+    # 0.8 for what was never read: the model's constant, between 48 and 60 days of idleness
+    idle = min(age_in_days(now, accessed) / 60, 1.0) if accessed else 0.8
+    return Staleness(0.4 * (1 - 0.5 ** (age_in_days(now, made) / 30)), 0.3 * idle, 0.3 * (1 - importance))
+
+
+def similarity(one: Counter[str], other: Counter[str]) -> float:
+    """Return the cosine of two texts by their words: 1 for the same words, 0 for none in common (or no words)."""
+    if one == other:
+        return 1.0 if one else 0.0
+    if len(other) < len(one):
+        one, other = other, one
+    # over the words of the shorter one: those that only the longer one has add nothing
+    common = sum(count * other[word] for word, count in one.items())
+    sizes = sum(n * n for n in one.values()) * sum(n * n for n in other.values())
+    return common / math.sqrt(sizes) if common else 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -341,6 +399,7 @@ def promote_entries(db: Database, caller: Caller, now: int, promoted: Sequence[E
     if not promoted:
         return []
     ensure_own(db, caller, now)
+    # one after the other: the second of two alike entries is merged into the first
     made = list[ContextEntry]()
     for one in promoted:
         importance = min(10 * one.accesses, 80) + (0 if one.type == "general" else 10)

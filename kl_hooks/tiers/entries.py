@@ -33,7 +33,7 @@ _DEEPEST: Final = 60
 """Levels of a value: json's encoder recurses once for each."""
 SECOND: Final = 1_000_000
 """Microseconds."""
-HUMAN: Final = "human"
+_HUMAN: Final = "human"
 DEFAULT_SESSION: Final = "default"
 TYPES: Final = (
     "general", "task_context", "conversation", "tool_result", "observation", "reflection", "plan", "state",
@@ -52,6 +52,11 @@ class Caller(NamedTuple):
     """`human`, or `agent:NAME`."""
     session: str
 
+    @property
+    def is_person(self) -> bool:
+        """Whether it is a person."""
+        return self.actor == _HUMAN
+
 
 def caller_of(ws: Workspace, actor: str = "", session_name: str = "") -> Caller:
     """Return the caller by the environment (`KL_AGENT`, `KL_SESSION`), where nothing else is given.
@@ -59,14 +64,14 @@ def caller_of(ws: Workspace, actor: str = "", session_name: str = "") -> Caller:
     UsageProblem for a name of a session that is empty or too long.
     """
     name = agent(ws.environ)
-    who = actor or (f"agent:{name}" if name else HUMAN)
+    who = actor or (f"agent:{name}" if name else _HUMAN)
     return Caller(redact(who), checked_key(session_name or session(ws.environ) or DEFAULT_SESSION, "--session"))
 
 
 def actor_name(text: str) -> str:
     """Return a name as callers have it: `human`, `agent:NAME`; a bare name is that of an agent."""
     name = checked_key(text.strip(), "agent")
-    return name if name == HUMAN or name.startswith("agent:") else f"agent:{name}"
+    return name if name == _HUMAN or name.startswith("agent:") else f"agent:{name}"
 
 
 def checked_key(key: str, place: str = "key") -> str:

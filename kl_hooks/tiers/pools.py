@@ -15,7 +15,6 @@ from kl_hooks.errors import KlError, UsageProblem
 from kl_hooks.model.text import one_line, slug
 from kl_hooks.store.redaction import redact
 from kl_hooks.tiers.entries import (
-    HUMAN,
     SECOND,
     Caller,
     Entry,
@@ -40,7 +39,7 @@ if TYPE_CHECKING:
     from kl_hooks.store.database import Database, Row
     from kl_hooks.workspace import Workspace
 
-TIER: Final = "shared"
+_TIER: Final = "shared"
 DEFAULT_POOL: Final = "default"
 POOL_TYPES: Final = ("shared", "agent_private", "team_shared", "task_scoped", "global")
 POOL_SCOPES: Final = ("account", "session", "task", "agent", "team", "global")
@@ -156,7 +155,7 @@ def create_pool(ws: Workspace, caller: Caller, name: str, options: PoolOptions) 
             # the same words for a pool that the caller may not see: its name must not be found out by creating
             raise UsageProblem("this name is not available.", place=made or name, hint="Take another name.")
         _insert(db, pool)
-        insert_events(db, now, [TierEvent("created", TIER, made, caller)])
+        insert_events(db, now, [TierEvent("created", _TIER, made, caller)])
     return pool
 
 
@@ -184,7 +183,7 @@ def read_pool(ws: Workspace, caller: Caller, name: str, path: str = "") -> tuple
         raise UsageProblem(
             "there is no value.", place=f"{pool.name}: {one_line(path, 100)}", hint=f"See: kl pool show {pool.name}"
         )
-    record_access(ws, TIER, _accessed(pool.name, keys), caller)
+    record_access(ws, _TIER, _accessed(pool.name, keys), caller)
     return pool, _entry(pool, path, value, rows)
 
 
@@ -266,7 +265,7 @@ def _evict(db: Database, pool: Pool, written: set[str]) -> list[str]:
     if over <= 0:
         return []
     found = [row for row in rows if row[0] not in written] if pool.eviction != "none" else []
-    used = access_counts(db, TIER, [_accessed(pool.name, [key]) for key, _, _ in found])
+    used = access_counts(db, _TIER, [_accessed(pool.name, [key]) for key, _, _ in found])
     # by version and not by time: two writes of one microsecond, or of a clock that was set back, have an order too
     if pool.eviction == "unused":
         found.sort(key=lambda row: (used[_accessed(pool.name, [row[0]])][1], row[2], row[0]))
@@ -292,11 +291,11 @@ def _change_event(pool: Pool, caller: Caller, path: str, version: int, now: int,
         "pool_id": pool.name, "key": redact(path), "writer_agent_id": caller.actor, "version": version,
         "timestamp": now, "is_bulletin": bulletin, "merge": merge,
     }  # fmt: skip
-    return TierEvent(_CHANGES[bulletin], TIER, pool.name, caller, body)
+    return TierEvent(_CHANGES[bulletin], _TIER, pool.name, caller, body)
 
 
 def _evictions(pool: Pool, caller: Caller, keys: Iterable[str]) -> list[TierEvent]:
-    return [TierEvent("evicted", TIER, pool.name, caller, {"key": key}) for key in keys]
+    return [TierEvent("evicted", _TIER, pool.name, caller, {"key": key}) for key in keys]
 
 
 def set_access(ws: Workspace, caller: Caller, name: str, actor: str, level: str) -> Pool:
@@ -316,7 +315,7 @@ def set_access(ws: Workspace, caller: Caller, name: str, actor: str, level: str)
         public = bool(level) if who == "public" else pool.public
         access = {"read": sorted(readers), "write": sorted(writers), "public": public}
         db.execute("UPDATE pool SET access = ? WHERE name = ?", (json.dumps(access), pool.name))
-        event = TierEvent("granted" if level else "revoked", TIER, pool.name, caller, {"to": who, "level": level})
+        event = TierEvent("granted" if level else "revoked", _TIER, pool.name, caller, {"to": who, "level": level})
         insert_events(db, ws.clock.now(), [event])
         return _pool(_row(db, pool.name))
 
@@ -326,48 +325,49 @@ def close_pool(ws: Workspace, caller: Caller, name: str) -> Pool:
     with writing(ws, "pools") as db:
         # a person may close what he can't read: an agent that is never started again closes nothing
         row = _row(db, name)
-        pool = _pool(row) if row and caller.actor == HUMAN else _find(ws, db, caller, name)
+        pool = _pool(row) if row and caller.is_person else _find(ws, db, caller, name)
         if pool.name == DEFAULT_POOL:
             raise UsageProblem("the pool `default` can't be closed.", place=name, hint="Merge null into its keys.")
-        if caller.actor not in (pool.owner, HUMAN):
+        if caller.actor != pool.owner and not caller.is_person:
             raise UsageProblem(f"only its owner, {pool.owner}, or a person closes it.", place=pool.name)
-        close_pools(db, ws.clock.now(), caller, [pool.name])
+        _close(db, ws.clock.now(), caller, [pool.name])
         return _pool(_row(db, pool.name))
 
 
-def close_pools(db: Database, now: int, caller: Caller, names: Sequence[str]) -> None:
-    """Close these pools, in the caller's transaction."""
-    for name in names:
-        db.execute("UPDATE pool SET status = 'closed' WHERE name = ?", (name,))
-        db.execute("DELETE FROM pool_value WHERE pool = ?", (name,))
-    insert_events(db, now, [TierEvent("closed", TIER, name, caller) for name in names])
-
-
-def pools_of_session(db: Database, caller: Caller) -> list[str]:
-    """Return the open pools that end with a session of the caller's."""
+def close_pools_of_session(db: Database, now: int, caller: Caller) -> list[str]:
+    """Close the pools that end with a session of the caller's, in the caller's transaction; return their names."""
     sql = (
         "SELECT name FROM pool WHERE owner = ? AND session = ? AND status = 'open' AND persist = 0"
         " AND scope IN ('session', 'task') ORDER BY name"
     )
-    return [name for (name,) in db.rows(sql, caller)]
+    names = [name for (name,) in db.rows(sql, caller)]
+    _close(db, now, caller, names)
+    return names
 
 
-def expired_pools(db: Database, now: int) -> list[str]:
-    """Return the open pools that have expired."""
-    return [
-        n for (n,) in db.rows("SELECT name FROM pool WHERE status = 'open' AND 0 < expires AND expires <= ?", (now,))
-    ]
+def has_expired(db: Database, now: int) -> bool:
+    """Return whether any open pool, or a value of any, has expired."""
+    value = db.row("SELECT 1 FROM pool_value WHERE 0 < expires AND expires <= ? LIMIT 1", (now,))
+    return bool(value or _expired(db, now))
 
 
-def has_expired_values(db: Database, now: int) -> bool:
-    """Return whether any pool has a value that has expired."""
-    return db.row("SELECT 1 FROM pool_value WHERE 0 < expires AND expires <= ? LIMIT 1", (now,)) is not None
-
-
-def drop_expired(db: Database, now: int) -> None:
-    """Remove the values of all pools that have expired, in the caller's transaction."""
+def close_expired(db: Database, now: int, caller: Caller) -> None:
+    """Close pools that have expired and remove values that have, in the caller's transaction."""
+    _close(db, now, caller, _expired(db, now))
     # no new version: a read left them out already, so nobody's data changes
     db.execute("DELETE FROM pool_value WHERE 0 < expires AND expires <= ?", (now,))
+
+
+def _expired(db: Database, now: int) -> list[str]:
+    sql = "SELECT name FROM pool WHERE status = 'open' AND 0 < expires AND expires <= ? ORDER BY name"
+    return [name for (name,) in db.rows(sql, (now,))]
+
+
+def _close(db: Database, now: int, caller: Caller, names: Sequence[str]) -> None:
+    for name in names:
+        db.execute("UPDATE pool SET status = 'closed' WHERE name = ?", (name,))
+        db.execute("DELETE FROM pool_value WHERE pool = ?", (name,))
+    insert_events(db, now, [TierEvent("closed", _TIER, name, caller) for name in names])
 
 
 def pool_statistics(ws: Workspace, caller: Caller, name: str) -> dict[str, Any]:
@@ -377,8 +377,8 @@ def pool_statistics(ws: Workspace, caller: Caller, name: str) -> dict[str, Any]:
         if db is None:
             return {"pool": pool.name, "keys": 0, "bytes": 0, "changes": 0, "reads": 0, "events": []}
         rows = _values(db, pool, ws.clock.now())
-        events = tier_events(db, TIER, pool.name)
-        reads = access_counts(db, TIER, [pool.name, *(_accessed(pool.name, [row[0]]) for row in rows)])
+        events = tier_events(db, _TIER, pool.name)
+        reads = access_counts(db, _TIER, [pool.name, *(_accessed(pool.name, [row[0]]) for row in rows)])
     size = sum(row[2] for row in rows)
     return {
         "pool": pool.name, "version": pool.version, "keys": len(rows), "bytes": size, "max_bytes": pool.most_bytes,
@@ -399,7 +399,7 @@ def _entry(pool: Pool, path: str, value: Any, rows: Sequence[Row]) -> Entry:
     by, at, expires = (last[4], last[5], last[6]) if last else (pool.owner, pool.at, 0)
     source = f"pool {pool.name}, version {pool.version}"
     return Entry(
-        path, value, TIER, source, by, at=at, expires=expires, more={"pool": pool.name, "version": pool.version}
+        path, value, _TIER, source, by, at=at, expires=expires, more={"pool": pool.name, "version": pool.version}
     )
 
 

@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, Final
 
 from kl_hooks.hookspecs import Policy
 from kl_hooks.model.lifecycle import Change
-from kl_hooks.tiers.contexts import ContextEntry, all_entries, archive_entries, beyond_retention
+from kl_hooks.tiers.contexts import ARCHIVE, ContextEntry, all_entries, archive_entries, beyond_retention
 from kl_hooks.tiers.entries import Caller, reading, writing
-from kl_hooks.tiers.pools import close_pools, drop_expired, expired_pools, has_expired_values
-from kl_hooks.tiers.router import consolidate
-from kl_hooks.tiers.scores import ARCHIVE, DAY
-from kl_hooks.tiers.short_term import expired_owners
+from kl_hooks.tiers.pools import close_expired, has_expired
+from kl_hooks.tiers.router import consolidate, expired_owners
+from kl_hooks.tiers.scores import DAY
 
 if TYPE_CHECKING:
     from kl_hooks.model.lifecycle import Lifecycle
@@ -98,12 +97,11 @@ def _archive_stale(ws: Workspace, db: Database, now: int) -> None:
 
 
 def _has_expired_pools(ws: Workspace, db: Database, now: int, days: int) -> bool:
-    return bool(expired_pools(db, now)) or has_expired_values(db, now)
+    return has_expired(db, now)
 
 
 def _close_expired(ws: Workspace, db: Database, now: int) -> None:
-    close_pools(db, now, _UPKEEP, expired_pools(db, now))
-    drop_expired(db, now)
+    close_expired(db, now, _UPKEEP)
 
 
 def _has_old_events(ws: Workspace, db: Database, now: int, days: int) -> bool:

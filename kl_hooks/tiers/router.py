@@ -1,4 +1,4 @@
-"""The router: one way to write, read, forget, list and search what is in all tiers, for one caller.
+"""The router, one way to write, read, forget, list and search what is in all tiers, and short-term memory.
 
 A read goes through working, short-term, long-term and shared memory; the first hit wins and names its tier. Closing a
 session promotes what was read three times or more, also where it has expired meanwhile: no clock outruns it.
@@ -6,7 +6,11 @@ session promotes what was read three times or more, also where it has expired me
 
 from __future__ import annotations
 
+import json
+import os
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kl_hooks.errors import UsageProblem
@@ -15,6 +19,7 @@ from kl_hooks.records.liveness import not_live_reason
 from kl_hooks.records.prompt_injection import injection_reasons
 from kl_hooks.records.query import get_records
 from kl_hooks.records.sync import sync
+from kl_hooks.store.database import chunks, placeholders
 from kl_hooks.tiers.contexts import (
     ContextEntry,
     EntryOptions,
@@ -25,22 +30,35 @@ from kl_hooks.tiers.contexts import (
     read_entry,
     write_entry,
 )
-from kl_hooks.tiers.entries import Caller, Entry, TierEvent, checked_choice, encoded, insert_events, reading, writing
+from kl_hooks.tiers.entries import (
+    SECOND,
+    Caller,
+    Entry,
+    TierEvent,
+    access_counts,
+    checked_choice,
+    checked_key,
+    checked_ttl,
+    checked_type,
+    encoded,
+    insert_events,
+    reading,
+    record_access,
+    writing,
+)
 from kl_hooks.tiers.pools import (
     DEFAULT_POOL,
-    close_pools,
+    close_pools_of_session,
     list_pools,
     pool_values,
-    pools_of_session,
     read_pool,
     write_pool,
 )
-from kl_hooks.tiers.scores import share_of_words, words
-from kl_hooks.tiers.short_term import delete_short_term, read_short_term, short_term_entries, write_short_term
+from kl_hooks.tiers.scores import words
 from kl_hooks.tiers.working import WorkingMemory
 
 if TYPE_CHECKING:
-    from kl_hooks.store.database import Database
+    from kl_hooks.store.database import Database, Row
     from kl_hooks.workspace import Workspace
 
 TIERS: Final = ("working", "short", "long", "shared")
@@ -53,6 +71,9 @@ PROMOTED_FROM: Final = 3
 _ENOUGH: Final = 0.7
 """Share of the words asked for that a hit has."""
 _SAVED_TTL: Final = 86_400
+_TTL: Final = 3600
+_MOST_TTL: Final = 7 * 86_400
+_COLUMNS: Final = "id, actor, session, key, type, value, at, expires"
 
 
 class Closed(NamedTuple):
@@ -87,7 +108,7 @@ class Memory:
         if chosen == "working":
             return self.working.write(key, value, ttl=ttl, type=type)
         if chosen == "short":
-            return write_short_term(self._ws, self.caller, key, value, ttl=ttl, type=type)
+            return _write_short_term(self._ws, self.caller, key, value, ttl=ttl, type=type)
         if chosen == "long":
             return _of_context(write_entry(self._ws, self.caller, "", key, value, options, dotted=False))
         pool = write_pool(self._ws, self.caller, DEFAULT_POOL, key, value)
@@ -115,8 +136,8 @@ class Memory:
         removed = ["working"] if chosen in ("", "working") and self.working.delete(key) else []
         if chosen in ("", "short"):
             with writing(self._ws, "short-term memory") as db:
-                found = short_term_entries(self._ws, db, self.caller, key, expired=True)
-                delete_short_term(db, [one.id for one in found])
+                found = _short_term_entries(self._ws, db, self.caller, key, expired=True)
+                _delete_short_term(db, [one.id for one in found])
                 insert_events(db, self._ws.clock.now(), _removals(found, "deleted", self.caller))
             removed += ["short"] if found else []
         if chosen in ("", "long") and forget_entry(self._ws, self.caller, key):
@@ -134,7 +155,7 @@ class Memory:
 
     def _rows(self, db: Database, chosen: str, all_sessions: bool) -> Iterator[Entry]:
         if chosen in ("", "short"):
-            yield from short_term_entries(self._ws, db, self.caller, all_sessions=all_sessions)
+            yield from _short_term_entries(self._ws, db, self.caller, all_sessions=all_sessions)
         if chosen in ("", "long"):
             yield from (_of_context(one) for one in list_entries(db, self.caller))
         if chosen in ("", "shared"):
@@ -143,7 +164,9 @@ class Memory:
     def search(self, text: str, limit: int = 10, tier: str = "") -> list[tuple[Entry, float]]:
         """Return the entries that have most of the words of a text, best first, each with the share that it has."""
         wanted = words(text)
-        scored = [(one, share_of_words(wanted, words(f"{one.key} {encoded(one.value)}"))) for one in self.entries(tier)]
+        scored = [
+            (one, _share_of_words(wanted, words(f"{one.key} {encoded(one.value)}"))) for one in self.entries(tier)
+        ]
         # key last, so that equal scores have one order
         best = sorted(
             (pair for pair in scored if pair[1] >= _ENOUGH), key=lambda pair: (-pair[1], pair[0].tier, pair[0].key)
@@ -170,13 +193,13 @@ class Memory:
         """Copy working memory of this session into short-term memory, for a day; return how many entries."""
         found = self.working.entries()
         for one in found:
-            write_short_term(self._ws, self.caller, one.key, one.value, ttl=_SAVED_TTL, type=one.type)
+            _write_short_term(self._ws, self.caller, one.key, one.value, ttl=_SAVED_TTL, type=one.type)
         return len(found)
 
     def load(self) -> int:
         """Copy short-term memory of this session into working memory; return how many entries."""
         with reading(self._ws) as db:
-            found = short_term_entries(self._ws, db, self.caller) if db is not None else []
+            found = _short_term_entries(self._ws, db, self.caller) if db is not None else []
         for one in found:
             self.working.write(one.key, one.value, type=one.type)
         return len(found)
@@ -186,12 +209,11 @@ class Memory:
         with writing(self._ws, "closing a session") as db:
             made = consolidate(self._ws, db, self.caller)
             # in the transaction that promotes: a session is closed wholly or not at all
-            pools = pools_of_session(db, self.caller)
-            close_pools(db, self._ws.clock.now(), self.caller, pools)
+            pools = close_pools_of_session(db, self._ws.clock.now(), self.caller)
         return made._replace(pools=tuple(pools), working=self.working.clear())
 
     def _short(self, key: str) -> Entry | None:
-        return read_short_term(self._ws, self.caller, key)
+        return _read_short_term(self._ws, self.caller, key)
 
     def _long(self, key: str) -> Entry | None:
         found = read_entry(self._ws, self.caller, "", key)
@@ -212,6 +234,7 @@ class Memory:
         return Entry(key, one.text("pattern"), "long", f"memory {one.id}", one.authority, more={"record": one.id})
 
     def _shared(self, key: str) -> Entry | None:
+        # `default` first, then by name: two pools may have one key, and the answer must not depend on chance
         for pool in list_pools(self._ws, self.caller):
             try:
                 return read_pool(self._ws, self.caller, pool.name, key)[1]
@@ -226,13 +249,13 @@ def consolidate(ws: Workspace, db: Database, caller: Caller, *, only_expired: bo
     `only_expired`: of the former only what has expired too; the session goes on.
     """
     now = ws.clock.now()
-    found = short_term_entries(ws, db, caller, expired=True)
+    found = _short_term_entries(ws, db, caller, expired=True)
     if only_expired:
         found = [one for one in found if not one.is_live(now)]
     often = [one for one in found if one.accesses >= PROMOTED_FROM]
     expired = [one for one in found if one not in often and not one.is_live(now)]
     made = promote_entries(db, caller, now, often)
-    delete_short_term(db, [one.id for one in (*often, *expired)])
+    _delete_short_term(db, [one.id for one in (*often, *expired)])
     insert_events(db, now, _removals(expired, "expired", caller))
     return Closed(tuple(made), len(expired), len(found) - len(often) - len(expired))
 
@@ -244,6 +267,7 @@ def checked_tier(name: str) -> str:
 
 def suspicion(entry: Entry, caller: Caller) -> str:
     """Return why a value that somebody else wrote should not be followed; empty: it reads like data."""
+    # one's own words are no surprise; a warning at each of them would be read by nobody
     if entry.by == caller.actor:
         return ""
     return "; ".join(injection_reasons(entry.value if isinstance(entry.value, str) else encoded(entry.value)))
@@ -259,3 +283,71 @@ def _of_context(one: ContextEntry, key: str = "", value: Any = None) -> Entry:
         key or one.key, value if key else one.value, "long", source, one.actor, type=one.type, at=one.at,
         accesses=one.accesses, id=one.id, more={"context": one.context, "importance": one.importance},
     )  # fmt: skip
+
+
+def _write_short_term(
+    ws: Workspace, caller: Caller, key: str, value: Any, *, ttl: int | None = None, type: str = ""
+) -> Entry:
+    """Store a value, in the place of the caller's earlier one in this session; its count of accesses goes on."""
+    key, name, made = checked_key(key), checked_type(type), encoded(value)
+    now = ws.clock.now()
+    expires = now + checked_ttl(ttl, _TTL, _MOST_TTL) * SECOND
+    # the ID stays where the row is replaced, so its accesses go on; both dialects have this clause (SQLite 3.24)
+    sql = (
+        f"INSERT INTO short_entry ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (actor, session, key)"
+        " DO UPDATE SET type = excluded.type, value = excluded.value, at = excluded.at, expires = excluded.expires"
+    )
+    with writing(ws, "short-term memory") as db:
+        db.execute(sql, (os.urandom(8).hex(), caller.actor, caller.session, key, name, made, now, expires))
+        return _short_term_entries(ws, db, caller, key)[0]
+
+
+def _read_short_term(ws: Workspace, caller: Caller, key: str) -> Entry | None:
+    """Return the caller's entry of this session if it has not expired, and count the access."""
+    with reading(ws) as db:
+        sql = f"SELECT {_COLUMNS} FROM short_entry WHERE actor = ? AND session = ? AND key = ?"
+        row = db.row(sql, (*caller, checked_key(key))) if db is not None else None
+    if row is None or not (found := _entry(row)).is_live(ws.clock.now()):
+        return None
+    record_access(ws, "short", found.id, caller)
+    return found
+
+
+def _short_term_entries(
+    ws: Workspace, db: Database, caller: Caller, key: str = "", *, all_sessions: bool = False, expired: bool = False
+) -> list[Entry]:
+    """Return the caller's entries with their counts of accesses, by key. `expired`: those too."""
+    # the actor is in every condition: there is no way to ask for everybody's
+    given = [("actor", caller.actor)]
+    given += [] if all_sessions else [("session", caller.session)]
+    given += [("key", key)] if key else []
+    where = " AND ".join(f"{column} = ?" for column, _ in given)
+    sql = f"SELECT {_COLUMNS} FROM short_entry WHERE {where} ORDER BY key, session"
+    found = [_entry(row) for row in db.rows(sql, [value for _, value in given])]
+    counts = access_counts(db, "short", [one.id for one in found])
+    now = ws.clock.now()
+    return [replace(one, accesses=counts[one.id][0]) for one in found if expired or one.is_live(now)]
+
+
+def _delete_short_term(db: Database, ids: Sequence[str]) -> None:
+    """Remove rows, in the caller's transaction. What happened to them stays in the events."""
+    for some in chunks(ids):
+        db.execute(f"DELETE FROM short_entry WHERE id IN ({placeholders(some)})", some)
+
+
+def expired_owners(db: Database, now: int) -> list[Caller]:
+    """Return whose entries, in which sessions, have expired."""
+    sql = "SELECT DISTINCT actor, session FROM short_entry WHERE expires <= ? ORDER BY actor, session"
+    return [Caller(actor, of) for actor, of in db.rows(sql, (now,))]
+
+
+def _entry(row: Row) -> Entry:
+    identifier, actor, of, key, type, value, at, expires = row
+    return Entry(
+        key, json.loads(value), "short", f"short-term memory, session {of}", actor, of, type, at, expires, id=identifier
+    )
+
+
+def _share_of_words(wanted: Counter[str], text: Counter[str]) -> float:
+    """Return which share of the words that are asked for a text has."""
+    return sum(1 for word in wanted if word in text) / len(wanted) if wanted else 0.0

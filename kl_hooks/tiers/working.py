@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.errors import UsageProblem
 from kl_hooks.model.text import one_line
-from kl_hooks.store.values import DiskValues, Values
+from kl_hooks.store.values import DiskValues
 from kl_hooks.tiers.entries import SECOND, Caller, Entry, checked_key, checked_ttl, checked_type, encoded
 
 if TYPE_CHECKING:
+    from kl_hooks.store.redis_values import RedisValues
     from kl_hooks.workspace import Workspace
 
 TIER: Final = "working"
@@ -29,7 +30,7 @@ class WorkingMemory:
 
     def __init__(self, ws: Workspace, caller: Caller) -> None:
         self._ws, self._caller = ws, caller
-        self._values: Values | None = None
+        self._values: DiskValues | RedisValues | None = None
 
     @property
     def note(self) -> str:
@@ -91,7 +92,7 @@ class WorkingMemory:
         """Remove the caller's entries of this session; return how many."""
         return sum(self.delete(one.key) for one in self.entries())
 
-    def _open(self) -> Values:
+    def _open(self) -> DiskValues | RedisValues:
         if self._values is None:
             place, url = self._ws.state.cache, self._ws.settings.redis
             # a folder of its own: what is derived must not push out what cannot be derived again

@@ -71,6 +71,7 @@ class Drift:
         ]
         if not reasons:
             return ""
+        # in messages, not minutes: an agent that waits for a person does not drift meanwhile
         self.warned = self.messages
         return (
             f"kl: this session may drift: {', '.join(reasons)}.\n"
@@ -131,6 +132,7 @@ def _load(path: Path) -> Session:
 
 
 def _load_drift(found: object) -> Drift:
+    # the file of a session that an older kl began has none
     if not isinstance(found, dict) or found.keys() != asdict(Drift()).keys():
         return Drift()
     numbers = [found[name] for name in ("messages", "characters", "errors", "warned", "similar")]

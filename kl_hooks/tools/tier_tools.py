@@ -6,11 +6,26 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from kl_hooks.errors import UsageProblem
-from kl_hooks.tiers.contexts import GRANTS, EntryOptions, context_page, grant_context, restore_snapshot, take_snapshot
+from kl_hooks.tiers.contexts import (
+    CONTEXT_SCOPES,
+    CONTEXT_TYPES,
+    ENTRY_TYPES,
+    GRANTS,
+    EntryOptions,
+    archive_context,
+    context_page,
+    create_context,
+    grant_context,
+    restore_snapshot,
+    take_snapshot,
+    write_entry,
+)
 from kl_hooks.tiers.entries import TYPES, Caller, Entry, actor_name, caller_of, parsed
 from kl_hooks.tiers.pools import (
+    EVICTION_ALIASES,
     EVICTIONS,
     LEVELS,
+    POOL_SCOPE_ALIASES,
     POOL_SCOPES,
     POOL_TYPES,
     PoolOptions,
@@ -22,7 +37,7 @@ from kl_hooks.tiers.pools import (
     set_access,
     write_pool,
 )
-from kl_hooks.tiers.router import TIERS, Memory, suspicion
+from kl_hooks.tiers.router import TIER_ALIASES, TIERS, Memory, suspicion
 from kl_hooks.tools.kind_tools import author
 from kl_hooks.tools.tool import Arguments, Tool, flag, line, number, several
 
@@ -33,7 +48,7 @@ _KEY = line("The key.")
 _VALUE = line("JSON, or text.")
 _SESSION = line("The session; else that of the environment.")
 _POOL = line("The name of the pool; `default` is there for everybody.")
-_TIER = line("Where; else the first that has it: working, short, long, shared.", enum=list(TIERS))
+_TIER = line("Where; else the first that has it, in this order.", enum=[*TIERS, *TIER_ALIASES])
 _SECONDS = {"type": "integer", "description": "Seconds until it expires.", "minimum": 1, "maximum": 10**8}
 _LIMIT = number("Most that are given.", 20, 1, 500)
 
@@ -91,6 +106,26 @@ def _context_tools() -> Iterator[Tool]:
         lambda ws, given: context_page(ws, _caller(ws), given.get("context", "")),
     )  # fmt: skip
     yield Tool(
+        "persistent_context_create", "Make a context of yours. Scope agent is private; the others everybody may read.",
+        {
+            "context": line("Its name."), "type": line("What it is.", enum=list(CONTEXT_TYPES)),
+            "scope": line("Who reads it; agent by default.", enum=list(CONTEXT_SCOPES)),
+        },
+        _create_context, ("context",), True,
+    )  # fmt: skip
+    yield Tool(
+        "persistent_context_write", "Write a value at a dotted path of a context: a new version of that entry.",
+        {
+            **name, "path": line("Such as terms.receipt."), "value": _VALUE,
+            "type": line("What it is.", enum=list(ENTRY_TYPES)), "merge": flag("Merge an object; null removes a key."),
+        },
+        _write_context, ("path", "value"), True,
+    )  # fmt: skip
+    yield Tool(
+        "persistent_context_archive", "Archive a context of yours: nobody reads it any more.", name, _archive_context,
+        ("context",), True,
+    )  # fmt: skip
+    yield Tool(
         "persistent_context_snapshot", "Store a context as it is now.", name,
         lambda ws, given: take_snapshot(ws, _caller(ws), given.get("context", "")), (), True,
     )  # fmt: skip
@@ -114,12 +149,12 @@ def _pool_tools() -> Iterator[Tool]:
         "create_memory_pool", "Make memory that several agents share; it is yours.",
         {
             "name": line("Its name."), "type": line("Who may write.", enum=list(POOL_TYPES)),
-            "scope": line("session and task end with your session.", enum=list(POOL_SCOPES)),
+            "scope": line("session and task end with your session.", enum=[*POOL_SCOPES, *POOL_SCOPE_ALIASES]),
             "read": several("Agents that may read it."), "write": several("Agents that may read and write it."),
             "public": flag("Everybody may read it."), "ttl": _SECONDS,
             "value_ttl": {**_SECONDS, "description": "Seconds until a value expires."},
             "max_bytes": {"type": "integer", "description": "Its quota.", "minimum": 1, "maximum": 64_000_000},
-            "eviction": line("What gives way at the quota.", enum=list(EVICTIONS)),
+            "eviction": line("What gives way at the quota.", enum=[*EVICTIONS, *EVICTION_ALIASES]),
         },
         _create_pool, ("name",), True, {"pool_type": "type", "agents": "read"},
     )  # fmt: skip
@@ -223,6 +258,23 @@ def _close_session(ws: Workspace, given: Arguments) -> Any:
     from kl_hooks.upkeep.consolidation import close_session
 
     return close_session(ws, _caller(ws, given), propose=given["propose"]).to_dict()
+
+
+def _create_context(ws: Workspace, given: Arguments) -> Any:
+    more = {name: given.get(name, "") for name in ("type", "scope")}
+    return create_context(ws, _caller(ws), given["context"], **more).to_dict()
+
+
+def _write_context(ws: Workspace, given: Arguments) -> Any:
+    options, value = EntryOptions(given.get("type")), parsed(given["value"])
+    name = given.get("context", "")
+    made = write_entry(ws, _caller(ws), name, given["path"], value, options, merge=given["merge"])
+    return {"key": made.key, "version": made.version, "importance": made.importance}
+
+
+def _archive_context(ws: Workspace, given: Arguments) -> Any:
+    archive_context(ws, _caller(ws), given["context"])
+    return {"context": given["context"], "status": "archived"}
 
 
 def _grant_context(ws: Workspace, given: Arguments) -> Any:

@@ -51,6 +51,7 @@ _MINED: Final = ("receipts", "transcript")
 # every word that could be the beginning of an ID of a receipt or a run
 _HASH: Final = re.compile(r"(?<![0-9a-f])[0-9a-f]{8,64}(?![0-9a-f])")
 _IGNORE_FILE: Final = ".kl/.klignore"
+# microseconds, as all times of upkeep
 _DAY: Final = 86_400_000_000
 _DATABASE_FILES: Final = ("", "-journal", "-wal", "-shm")
 """SQLite's own files beside a database (sqlite.org/tempfiles.html)."""
@@ -326,6 +327,7 @@ def idle_objectives(ws: Workspace, numbers: Lifecycle, now: int) -> list[Change]
 
 def review_habits(ws: Workspace, numbers: Lifecycle, now: int) -> list[Change]:
     """Return sorts of memories that reviews nearly always answer alike: only reported, for a setting may help."""
+    # the last answer alone: what was approved, demoted and rejected was rejected
     answers: dict[str, list[str]] = {}
     records, events = _memories_and_events(ws)
     for one in records:

@@ -16,12 +16,14 @@ from typing import Any
 import pytest
 
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
-from kl_hooks.store.values import DiskValues, Values
+from kl_hooks.store.redis_values import RedisValues
+from kl_hooks.store.values import DiskValues
 from kl_hooks.tiers.entries import Caller
 from kl_hooks.tiers.router import Memory
 from tests.support import Checkout
 
 PASSWORD = "opensesame"
+Values = DiskValues | RedisValues
 ENVIRON = {"KL_REDIS_PASSWORD": PASSWORD}
 
 
@@ -72,8 +74,6 @@ def patience(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def on_server(server: Server, folder: Path, name: str = "repo") -> Values:
-    from kl_hooks.store.redis_values import RedisValues
-
     return RedisValues(server.url, name, ENVIRON, DiskValues(folder))
 
 
@@ -158,8 +158,6 @@ def test_what_somebody_else_wrote_on_the_server_is_a_miss(server: Server, tmp_pa
 
 
 def test_a_server_that_refuses_or_is_down_leaves_working_memory_on_this_machine(tmp_path: Path, server: Server) -> None:
-    from kl_hooks.store.redis_values import RedisValues
-
     server.client.flushall()
     wrong = RedisValues(server.url, "repo", {"KL_REDIS_PASSWORD": "wrong"}, DiskValues(tmp_path / "w"))
     put(wrong, "k", b"v")
@@ -193,8 +191,6 @@ def test_a_server_that_refuses_or_is_down_leaves_working_memory_on_this_machine(
 def test_a_url_with_a_password_another_scheme_and_a_missing_library(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from kl_hooks.store.redis_values import RedisValues
-
     for url, why in (("redis://u:p@host/0", "has a password in it"), ("http://host", "no URL of a Redis server")):
         with pytest.raises(UsageProblem, match=why):
             RedisValues(url, "repo", {}, DiskValues(tmp_path))

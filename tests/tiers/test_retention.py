@@ -11,12 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kl_hooks.errors import UsageProblem
+from kl_hooks.kinds.memory.review import quality
 from kl_hooks.records.write import create_record
-from kl_hooks.tiers.contexts import create_context, write_entry
+from kl_hooks.tiers.contexts import create_context, decayed, relevance, similarity, staleness, write_entry
 from kl_hooks.tiers.entries import Caller, reading
 from kl_hooks.tiers.pools import PoolOptions, create_pool, find_pool, list_pools, read_pool, write_pool
 from kl_hooks.tiers.router import Memory
-from kl_hooks.tiers.scores import DAY, decayed, quality, relevance, similarity, staleness, words
+from kl_hooks.tiers.scores import DAY, words
 from kl_hooks.upkeep.run import apply_policies, preview
 from kl_hooks.upkeep.schedule import run_maintenance
 from tests.support import NOW, Checkout

@@ -10,6 +10,7 @@ the file; one sorted line per memory lets git merge it line by line.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -411,6 +412,13 @@ class Reviewer:
         return made
 
 
+def quality(structure: float, uses: int, rating: float | None, days: float) -> float:
+    """Return the quality of shared knowledge: structure, uses, mean rating (1 to 5; None: none yet) and age."""
+    used = min(math.log10(uses + 1) / 3, 1.0)
+    rated = 0.0 if rating is None else (min(max(rating, 1.0), 5.0) - 1) / 4
+    return 0.30 * structure + 0.25 * used + 0.25 * rated + 0.20 * max(math.exp(-0.01 * max(days, 0.0)), 0.2)
+
+
 @dataclass(frozen=True, slots=True)
 class ReviewItem:
     """A memory as a review shows it."""
@@ -428,6 +436,15 @@ class ReviewItem:
         """True for a candidate that should become a file of the project."""
         asked = self.tally.opened >= _READY_OPENED and not self.tally.disproven
         return self.record.status == MEMORY.statuses[0] and asked and self.importance >= _READY_IMPORTANCE
+
+    def quality(self, now: int) -> float:
+        """Return its quality at `now`, 0 to 1: computed, never stored."""
+        record, tally = self.record, self.tally
+        filled = sum(bool(record.values.get(name)) for name in ("title", "pattern", "category", "tags", "about"))
+        rating = 1 + 4 * tally.positive / tally.rated if tally.rated else None
+        changed = record.text("updated") or record.text("date")
+        days = max(now - micros(changed), 0) / _DAY if changed else 0.0
+        return quality(filled / 5, tally.injected + tally.opened, rating, days)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the memory as in `--format json`."""
