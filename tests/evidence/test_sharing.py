@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 from google.protobuf.json_format import ParseDict
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from in_toto_attestation.v1.statement import Statement
 from securesystemslib.dsse import Envelope
@@ -343,6 +343,7 @@ def as_note(one: Receipt) -> Receipt:
 
 
 @given(RECEIPTS)
+@settings(suppress_health_check=[HealthCheck.too_slow])  # receipts of any shape, on a busy machine
 def test_a_note_holds_a_receipt_and_its_id(receipt: Receipt) -> None:
     form = as_note(receipt)
     found = notes.read_note_line(notes.note_line(SignedReceipt(form, ())).encode())
