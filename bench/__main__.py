@@ -18,6 +18,7 @@ BENCHES = (
     ("bench.records_cost", ()),
     ("bench.closure_cost", ()),
     ("bench.resolver_quality", ()),
+    ("bench.executed_symbols", ()),
     ("bench.proof_quality", ("flaky",)),
     ("bench.proof_quality", ("mutants", "--seconds", "120")),
     ("bench.proof_quality", ("commits", "--number", "3", "--seconds", "120")),

@@ -1,27 +1,34 @@
 """Executed symbols: what recording them costs a suite, and whether every test that a mutant breaks had executed it.
 
-`python -m bench.executed_symbols --suite FOLDER [--suite FOLDER …]` in an environment in which these suites run: each
-folder is a git checkout whose tests are in `tests`. The sides run in turns, and CPU time is compared, beside pytest-cov
-and pytest-testmon where they are installed. `--mutants N` changes N executed functions of each, one at a time.
+`python -m bench.executed_symbols [--suite FOLDER …]` in an environment in which these suites run: each folder is a git
+checkout whose tests are in `tests`. Without one the quick tests of attrs, click, flask and packaging, from clones in
+`KL_BENCH_CLONES` (see `bench.suite_runs`). First it is checked that outcomes, exit status and the rest of the output
+are the same with and without symbols. The sides then run in turns, after one run that fills the cache of facts, and
+CPU time is compared, beside pytest-cov and pytest-testmon where they are installed. `--mutants N` changes N executed
+functions of each, one at a time.
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
+import difflib
 import importlib.util
 import json
 import os
 import random
+import re
 import statistics
 import subprocess
 import sys
 import tempfile
 import xml.etree.ElementTree
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
 from bench.measure import ROOT, Failed, cost
+from bench.suite_runs import clone_of, found_suites
 
 SIDES = {
     "plain": ("--no-kl",),
@@ -49,10 +56,26 @@ def command(options: Sequence[str], more: Sequence[str]) -> list[str]:
     return [sys.executable, "-m", "pytest", *fixed, *options, *more]
 
 
+def same_with_and_without(folder: Path, state: Path, more: Sequence[str]) -> bool:
+    """Whether outcomes, exit status and output are the same without us and with symbols; prints what differs."""
+    seen = []
+    for name in ("plain", "with symbols"):
+        run = command(SIDES[name], ["-v", *more])
+        done = subprocess.run(
+            run, cwd=folder, env=environment(folder, state), capture_output=True, text=True, check=False, timeout=900
+        )
+        lines = (re.sub(r"in \d+\.\d+s.*|0x[0-9a-f]+|=+", "", line).strip() for line in done.stdout.splitlines())
+        seen.append([str(done.returncode), *(line for line in lines if not line.startswith("kl: "))])
+    apart = list(difflib.unified_diff(*seen, "without", "with symbols", lineterm="", n=0))
+    print(f"  outcomes, exit status and output: {'the same' if not apart else 'differ'}", *apart[:6], sep="\n  ")
+    return not apart
+
+
 def overhead(folder: Path, state: Path, rounds: int, more: Sequence[str]) -> None:
     """Prints the ratio of each side to the plain run."""
     sides = {name: some for name, some in SIDES.items() if importlib.util.find_spec(NEEDS.get(name, "pytest"))}
     times: dict[str, list[float]] = {name: [] for name in sides}
+    cost(*command(sides["with symbols"], more), cwd=folder, environ=environment(folder, state), codes=(0, 1))
     for _ in range(rounds):
         for name, options in sides.items():
             try:
@@ -60,11 +83,12 @@ def overhead(folder: Path, state: Path, rounds: int, more: Sequence[str]) -> Non
                 times[name].append(used.cpu)
             except Failed as problem:
                 print(f"  {name}: {problem}")
-    base = statistics.median(times["plain"])
+    base, without = (statistics.median(times[name]) for name in ("plain", "outcomes alone"))
     for name, some in times.items():
         if some:
             middle, least = statistics.median(some), min(some)
             ratios = f"{middle / base:.3f}   least {least / min(times['plain']):.3f}"
+            ratios += f"   to outcomes alone {middle / without:.3f}" if name == "with symbols" else ""
             print(f"  {name:22} {middle / 1000:7.2f} s CPU   {ratios}")
 
 
@@ -159,25 +183,32 @@ def suites(named: Sequence[str]) -> Iterator[tuple[Path, list[str]]]:
         yield Path(folder).resolve(), rest.split() or ["tests"]
 
 
-def main() -> None:
-    """Prints the figures."""
+def main() -> int:
+    """Prints the figures; 1 where recording changed a run."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--suite", action="append", default=[], required=True)
+    parser.add_argument("--suite", action="append", default=[])
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--mutants", type=int, default=0)
     asked = parser.parse_args()
     totals = [0, 0]
-    for folder, more in suites(asked.suite):
-        print(f"{folder.name}", flush=True)
-        with tempfile.TemporaryDirectory() as name:
-            if asked.rounds:
-                overhead(folder, Path(name), asked.rounds, more)
-            if asked.mutants:
-                broke, right = edges(folder, Path(name), asked.mutants, more)
-                totals = [totals[0] + broke, totals[1] + right]
+    same = True
+    with ExitStack() as stack:
+        named = list(suites(asked.suite))
+        for suite, path in [] if named else found_suites(()):
+            named.append((stack.enter_context(clone_of(path)), list(suite.quick)))
+        for folder, more in named:
+            print(f"{folder.name}: {' '.join(more)}", flush=True)
+            with tempfile.TemporaryDirectory() as name:
+                same &= same_with_and_without(folder, Path(name), more)
+                if asked.rounds:
+                    overhead(folder, Path(name), asked.rounds, more)
+                if asked.mutants:
+                    broke, right = edges(folder, Path(name), asked.mutants, more)
+                    totals = [totals[0] + broke, totals[1] + right]
     if asked.mutants:
         print(json.dumps({"broke": totals[0], "had_executed": totals[1], "recall": totals[1] / max(totals[0], 1)}))
+    return 0 if same else 1
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
