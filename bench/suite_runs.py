@@ -22,6 +22,7 @@ import pytest
 
 from bench.failing_tests import git, scratch
 from bench.measure import environment
+from kl_hooks.store.redaction import redact
 
 CLONES: Final = "KL_BENCH_CLONES"
 """A folder with clones, by the names of `SUITES`."""
@@ -113,8 +114,8 @@ def run_suite(clone: Path, module: str, *args: str, environ: Mapping[str, str] |
                 break
             time.sleep(0.02)
         with contextlib.suppress(OSError, ValueError):
-            found: dict[str, str] = json.loads(answer.read_text())
-            return found
+            # as in receipts: a parameter may look like a secret
+            return {redact(name): outcome for name, outcome in json.loads(answer.read_text()).items()}
     return {}
 
 

@@ -20,9 +20,9 @@ from kl_hooks.cli.output import (
 from kl_hooks.errors import UsageProblem
 from kl_hooks.evidence.claims import claim_to_dict
 from kl_hooks.model.claim import OLDER_TREE, Claim, Tier, tier_words
-from kl_hooks.model.symbol import ID_PREFIXES, RECORD_ID, is_hex, split_id
+from kl_hooks.model.symbol import ID_PREFIXES, RECORD_ID, full_record_id, is_hex, split_id
 from kl_hooks.model.text import one_line
-from kl_hooks.proof.claims import claims_now, full_record_id, record_claim, search_claims
+from kl_hooks.proof.claims import claims_now, record_claim, search_claims
 
 
 def _checked_id(given: str) -> str:

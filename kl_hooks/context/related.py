@@ -21,10 +21,10 @@ from kl_hooks.git.repository import git_in
 from kl_hooks.graph import links
 from kl_hooks.model.claim import OLDER_TREE
 from kl_hooks.model.package import CODE, Candidate, Request, Task
-from kl_hooks.model.symbol import split_id
+from kl_hooks.model.symbol import is_test_path, split_id
 from kl_hooks.model.text import one_line
 from kl_hooks.proof.claims import newest_claims
-from kl_hooks.proof.symbol_tests import EXECUTED_REASON, is_test_path, results, tests_calling, tests_executing
+from kl_hooks.proof.symbol_tests import results, tests_calling, tests_executing
 from kl_hooks.records.liveness import live_records
 
 if TYPE_CHECKING:
@@ -40,8 +40,6 @@ _WITH_BODY: Final = 2
 _BODY_LINES: Final = 40
 _WITH_TESTS: Final = 6
 """Nearest symbols, and half as many nearest files, of which recorded tests are counted."""
-_LATELY: Final = 5
-"""By which part of the best score a symbol is lifted that a test executed which failed lately."""
 _NEIGHBORS: Final = 15
 _NEIGHBOR_RELATIONS: Final = ("defines", "implements", "inherits", "references", "calls")
 """A5's relations, both ways: not imports, not what governs."""
@@ -340,9 +338,9 @@ def _with_frames(db: Database, task: Task, code: Sequence[Candidate], executed: 
         for key in [key for key in symbols if key[0] == name and not is_test_path(key[1])]:
             symbols[key] = _lifted(symbols[key], best // 3, "called by the failing test")
     for row in executed:
-        reason = row.reasons[0]
-        gain = best // (2 if reason == EXECUTED_REASON else _LATELY)
-        symbols[row.id, row.path] = _lifted(symbols.get((row.id, row.path), replace(row, score=0)), gain, reason)
+        known = symbols.get((row.id, row.path), replace(row, score=0))
+        # of several searches the scores are other numbers (`gather.combine`)
+        symbols[row.id, row.path] = _lifted(known, best * min(row.score, 5) // 10, row.reasons[0])
     for place, one in enumerate(dict.fromkeys(reversed(inside))):
         row = symbols.get((one.id, one.path), symbol_candidate(one, _FRAME_REASON))
         gain = 0 if is_test_path(one.path) else best * 2 - place

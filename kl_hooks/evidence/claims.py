@@ -9,12 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.clock import iso, micros
 from kl_hooks.config.settings import load_lifecycle
 from kl_hooks.errors import UsageProblem
-from kl_hooks.evidence.flaky import FlakyPasses
 from kl_hooks.evidence.ingestion import sync_evidence
 from kl_hooks.evidence.integrity import ledger_writer
 from kl_hooks.evidence.ledger import Entry, append, assertions, entries_of_tree, parents_of, recent
@@ -29,6 +28,9 @@ from kl_hooks.model.text import counted
 from kl_hooks.store.database import Database
 from kl_hooks.store.redaction import redact
 from kl_hooks.workspace import Workspace, require_setup
+
+if TYPE_CHECKING:
+    from kl_hooks.evidence.flaky import FlakyPasses
 
 DAY: Final = 86_400_000_000
 """Microseconds."""
@@ -78,6 +80,8 @@ def current_claims(
     found = derived_claims(entries, trees, parents_of(db, entries), about, ws.settings.verified_requires)
     # what is wrong in that file is not reported here: upkeep does, and the default counts meanwhile
     days = load_lifecycle(ws.root, ws.state.cache)[0].confidence_decay_days
+    from kl_hooks.evidence.flaky import FlakyPasses  # here: most commands that import claims ask for none
+
     flaky, receipts = FlakyPasses(ws, db), {one.id: one.receipt for one in entries}
     return [aged(_without_flaky(claim, flaky, receipts), ws.clock.now(), days) for claim in found]
 

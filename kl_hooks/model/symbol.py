@@ -18,6 +18,7 @@ RECORD_ID: Final = re.compile(
 )
 """`ADR-0007`, `MEM-3f9a1c2b`, `FEAT-AUTH-12`, `TURN-FEAT-AUTH-12-3`."""
 _HEX: Final = re.compile(r"[0-9a-f]{4,64}")
+_SHORT_ID: Final = re.compile(r"([A-Za-z]{2,10})-([0-9]{1,4})")
 
 
 def make_id(prefix: str, name: str) -> str:
@@ -33,9 +34,21 @@ def split_id(identifier: str) -> tuple[str, str]:
     return (prefix, name) if colon and prefix in ID_PREFIXES else ("", identifier)
 
 
+def full_record_id(name: str) -> str:
+    """`adr-7` → `ADR-0007`; any other text as it is."""
+    match = _SHORT_ID.fullmatch(name)
+    return f"{match[1].upper()}-{int(match[2]):04}" if match else name
+
+
 def is_hex(text: str) -> bool:
     """True for 4 to 64 lower-case hexadecimal ASCII digits: a hash or the beginning of one."""
     return _HEX.fullmatch(text) is not None
+
+
+def is_test_path(path: str) -> bool:
+    """Return whether a path is one that pytest users keep tests in."""
+    *folders, name = path.split("/")
+    return not {"test", "tests", "testing"}.isdisjoint(folders) or name.startswith(("test_", "conftest."))
 
 
 class Symbol(NamedTuple):

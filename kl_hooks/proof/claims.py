@@ -21,7 +21,7 @@ from kl_hooks.evidence.search import find_assertions
 from kl_hooks.model.claim import OLDER_TREE, Claim, Observation
 from kl_hooks.model.package import Candidate
 from kl_hooks.model.receipt import Evidence
-from kl_hooks.model.symbol import RECORD_ID, is_hex, split_id
+from kl_hooks.model.symbol import RECORD_ID, full_record_id, is_hex, split_id
 from kl_hooks.model.text import one_line
 from kl_hooks.proof.freshness import anchors_of, assess
 from kl_hooks.records.liveness import not_live_reason
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 RECENT_RUNS: Final = 50
 RECENT_COMMITS: Final = 2000
 MOST_CITED: Final = 20
-_SHORT_ID: Final = re.compile(r"([A-Za-z]{2,10})-([0-9]{1,4})")
 _SPAN: Final = re.compile(r"([0-9]{1,5})([dhm])")
 _SECONDS: Final = {"d": 86_400, "h": 3_600, "m": 60}
 
@@ -195,12 +194,6 @@ def _both_ids(ws: Workspace, about: str) -> set[str]:
     prefix, name = split_id(about)
     bare = full_record_id(name if prefix or ":" not in name else name.partition(":")[2])
     return {about, bare, _node(ws, bare)} if RECORD_ID.fullmatch(bare) else {about}
-
-
-def full_record_id(name: str) -> str:
-    """`adr-7` → `ADR-0007`; any other text as it is."""
-    match = _SHORT_ID.fullmatch(name)
-    return f"{match[1].upper()}-{int(match[2]):04}" if match else name
 
 
 def _node(ws: Workspace, ref: str) -> str:

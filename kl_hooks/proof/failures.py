@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.clock import micros
 from kl_hooks.errors import UsageProblem
-from kl_hooks.evidence.flaky import RUNS, Attempt, Comparison, attempts_of, contradiction, environment_digest
+from kl_hooks.evidence.flaky import Attempt, Comparison
 from kl_hooks.evidence.ingestion import sync_evidence
 from kl_hooks.evidence.journal import unimported_captures
 from kl_hooks.evidence.ledger import failed_results, results_of
@@ -29,6 +29,8 @@ from kl_hooks.workspace import Workspace
 if TYPE_CHECKING:
     from kl_hooks.store.database import Database
 
+_RUNS: Final = 200
+"""Runs that are looked at, newest first."""
 FAILURES: Final = 2000
 """Failed results among which others of the same signature are looked for."""
 _RELATED: Final = 20
@@ -119,8 +121,8 @@ def failure_histories(
         wanted = set(failures)
         for evidence in failures.values():
             wanted.update(list(by_signature.get(signature(evidence), ()))[:_RELATED])
-        stored = [one.receipt for one in results_of(db, wanted, RUNS)] if db else []
-        attempts = attempts_of([one for one in (*waiting, *stored) if one.run != current], wanted)
+        stored = [one.receipt for one in results_of(db, wanted, _RUNS)] if db else []
+        attempts = Comparison.attempts([one for one in (*waiting, *stored) if one.run != current], wanted)
         changes = _Changes(ws, db)
         found = {}
         for test, evidence in failures.items():
@@ -158,8 +160,8 @@ def record_of_test(ws: Workspace, name: str) -> TestRecord:
         test = _test_named(db, name.strip().removeprefix("test:")) if db else ""
         if not test or db is None:
             raise UsageProblem("no recorded run had a test of this name.", place=name, hint="See: kl evidence list")
-        receipts = [one.receipt for one in results_of(db, {test}, RUNS)]
-        attempts = tuple(attempts_of(receipts, {test}).get(test, ()))
+        receipts = [one.receipt for one in results_of(db, {test}, _RUNS)]
+        attempts = tuple(Comparison.attempts(receipts, {test}).get(test, ()))
         failure, passed = _failure_and_pass(attempts)
         suspects = _Changes(ws, db).symbols(test, failure, passed)[0] if failure and passed else ()
     found = failure_histories(ws, {test: failure.result}, failure.receipt.run) if failure else {}
@@ -180,8 +182,8 @@ def changed_since_pass(ws: Workspace, tests: Collection[str]) -> list[str]:
         if db is None:
             return []
         changes = _Changes(ws, db)
-        receipts = [one.receipt for one in results_of(db, set(tests), RUNS)]
-        for test, attempts in attempts_of(receipts, set(tests)).items():
+        receipts = [one.receipt for one in results_of(db, set(tests), _RUNS)]
+        for test, attempts in Comparison.attempts(receipts, set(tests)).items():
             failure, passed = _failure_and_pass(attempts)
             if failure and passed:
                 found.update(changes.symbols(test, failure, passed)[0])
@@ -211,7 +213,7 @@ def _history(
     }
     related = {name: one for name, one in alike.items() if one is not None}
     fixes = [fix for name in (test, *others) if (fix := _newest_fix(name, attempts.get(name, ()), mark, changes))]
-    flaky = contradiction(test, own, changes)
+    flaky = changes.contradiction(test, own)
     main = _failing_on_main(own, mark, branch)
     return FailureHistory(
         test, (*earlier, *related.values()), tuple(related), next(iter(fixes), None), flaky, main
@@ -225,7 +227,7 @@ def _newest_fix(test: str, attempts: Sequence[Attempt], mark: str, changes: _Cha
         if one.passed:
             passed = one
         elif one.failed:
-            same = passed is not None and environment_digest(one) == environment_digest(passed)
+            same = passed is not None and one.environment == passed.environment
             if passed is not None and same and signature(one.result) == mark:
                 changed = changes.between(test, one, passed)
                 # nothing changed: it passed by chance, and nothing can be learned from that

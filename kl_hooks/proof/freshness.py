@@ -13,7 +13,7 @@ import shlex
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kl_hooks.clock import micros
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from kl_hooks.proof.transfer import FileSymbols
     from kl_hooks.workspace import Workspace
 
-CURRENT: Final = "current"
+_CURRENT: Final = "current"
 _NOT_ASSESSED: Final = "not assessed"
 _COMMITS: Final = 30
 """Commits of a file that are looked into for the change of a symbol."""
@@ -172,9 +172,9 @@ class _Content:
         except KlError as problem:  # git or the store has no answer
             found = [_Finding(_NOT_ASSESSED, f"not assessed: {problem}")]
         worst = next(
-            (state for state in (OLDER_TREE, _NOT_ASSESSED) if state in {one.freshness for one in found}), CURRENT
+            (state for state in (OLDER_TREE, _NOT_ASSESSED) if state in {one.freshness for one in found}), _CURRENT
         )
-        reasons = [one.reason for one in found if worst in (CURRENT, one.freshness)]
+        reasons = [one.reason for one in found if worst in (_CURRENT, one.freshness)]
         reasons = reasons or ["nothing that it rests on has changed since it was made"]
         return replace(claim, freshness=worst, reasons=(*claim.reasons, *reasons))
 
@@ -186,7 +186,7 @@ class _Content:
             return claim
         if result.settled:
             reason = f"transferred from run {result.run[:8]}: nothing differs that the test executed"
-            return replace(claim, freshness=CURRENT, reasons=(reason,))
+            return replace(claim, freshness=_CURRENT, reasons=(reason,))
         return replace(claim, reasons=(*claim.reasons, self._why_not(name, result)))
 
     def _of_cited(self, name: str) -> _Finding | None:
@@ -222,7 +222,7 @@ class _Content:
         since = self._first_change(claim.head, first)
         what = f"{first.name}{more} {'changed' if now else 'was removed'}"
         if not open_:
-            yield _Finding(CURRENT, f"{what}{f' in {since}' if since else ' since'}, and {passed}")
+            yield _Finding(_CURRENT, f"{what}{f' in {since}' if since else ' since'}, and {passed}")
             return
         cure = f"re-verify: {pytest_command(tests)}" if tests else f"no recorded test executes it; {_again(claim)}"
         yield _Finding(OLDER_TREE, f"stale{f' since {since}' if since else ''}: {what}; {cure}")
@@ -277,14 +277,22 @@ class _Content:
         return self._since[key]
 
     def _changed_in(self, head: str, anchor: Anchor) -> str:
-        for commit in commits_of_file(self._repo, head, anchor.path, _COMMITS):
-            state = states_at(self._repo, commit, [anchor.path]).get(anchor.path, "")
+        for commit in self._commits(head, anchor.path):
             if not anchor.symbol:
                 return commit[:_SHORT]
-            found = symbols_of_files(self._ws, self._repo, {anchor.path: (state, "")}, 0, None).get(anchor.path)
+            found = self._symbols_in(commit, anchor.path)
             if found is None or found.hashes.get(anchor.symbol) != anchor.content_hash:
                 return commit[:_SHORT]
         return ""
+
+    @cache  # noqa: B019 - an object of one question
+    def _commits(self, head: str, path: str) -> list[str]:
+        return commits_of_file(self._repo, head, path, _COMMITS)
+
+    @cache  # noqa: B019 - as above: claims about one file ask for the same commits
+    def _symbols_in(self, commit: str, path: str) -> FileSymbols | None:
+        state = states_at(self._repo, commit, [path]).get(path, "")
+        return symbols_of_files(self._ws, self._repo, {path: (state, "")}, 0, None).get(path)
 
 
 def _again(claim: Claim) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from math import sqrt
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -24,7 +25,7 @@ from kl_hooks.graph import links
 from kl_hooks.model.claim import Tier
 from kl_hooks.model.package import Candidate
 from kl_hooks.model.receipt import REFUTES, Evidence
-from kl_hooks.model.symbol import split_id
+from kl_hooks.model.symbol import is_test_path, split_id
 from kl_hooks.model.text import counted
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ _CALLABLE: Final = ("function", "method", "property")
 RECENT_RUNS: Final = 10
 """Runs that are looked at besides those of this content."""
 _USES: Final = ("calls", "references", "inherits")
-EXECUTED_REASON: Final = "executed by the failing test and by few others"
+_OF_NAMED: Final = "executed by the failing test and by few others"
 """Of what a test executed that the task names."""
 _CALLED: Final = 5
 """Rarest symbols of the source that are offered of each group of tests."""
@@ -251,12 +252,13 @@ def _cases(executed: Executed, tests: Sequence[str]) -> list[str]:
 def find_executed(ws: Workspace, task: Task, limit: int) -> list[Candidate]:
     """Return what tests executed that the task names, then what those did that failed lately and match its words.
 
-    The symbols of the source alone, those first that the fewest other tests execute.
+    The symbols of the source alone, those first that the fewest other tests execute. The score of each is by how many
+    tenths of the best score it is lifted where code is ranked.
     """
     lately = _failed_lately(ws, task)
     found: dict[str, str] = {}
     failed = f"executed by {', '.join(lately)}, which failed lately"
-    for tests, reason in ((task.signals.tests, EXECUTED_REASON), (lately, failed)):
+    for tests, reason in ((task.signals.tests, _OF_NAMED), (lately, failed)):
         for suspect in suspects(ws, tests)[:_EXECUTED]:
             found.setdefault(suspect.symbol, reason)
     with ws.store.reading("graph") as graph:
@@ -267,9 +269,9 @@ def find_executed(ws: Workspace, task: Task, limit: int) -> list[Candidate]:
         one = known.get(name)
         if one is not None and not is_test_path(one.path) and shown.setdefault(reason, 0) < _CALLED:
             shown[reason] += 1
-            rows.append(
-                Candidate(one.id, "symbol", one.signature, "", one.doc, one.path, one.line, reasons=(reason,), score=1)
-            )
+            lift = 5 if reason == _OF_NAMED else 2
+            row = Candidate(one.id, "symbol", one.signature, "", one.doc, one.path, one.line, reasons=(reason,))
+            rows.append(replace(row, score=lift))
     return rows[:limit]
 
 
@@ -291,12 +293,6 @@ def _words(one: Evidence) -> set[str]:
     texts = (one.subject.partition("::")[2], str(one.detail.get("message") or ""), str(one.detail.get("frame") or ""))
     whole = {word.lower() for text in texts for word in re.findall(r"[A-Za-z_]\w{2,}", text)}
     return (whole | {part for word in whole for part in word.split("_") if len(part) > _SHORTEST}) - _COMMON
-
-
-def is_test_path(path: str) -> bool:
-    """Return whether a path is one that pytest users keep tests in."""
-    *folders, name = path.split("/")
-    return not {"test", "tests", "testing"}.isdisjoint(folders) or name.startswith(("test_", "conftest."))
 
 
 def results(
