@@ -123,6 +123,35 @@ class Runs:
         """Whether this content has the test no more."""
         return any(part.removed(nodeid) for part in self.parts)
 
+    def earlier_name(self, nodeid: str) -> str:
+        """What a test was called before it was moved, or its class renamed; empty where its content names no one test.
+
+        Only a hint: another folder has other `conftest.py` files, so its earlier results are none of this test.
+        """
+        for part in self.parts:
+            removed, added = _moved(part.changes.changes.values(), 0), _moved(part.changes.changes.values(), 1)
+            path, _, name = nodeid.partition("::")
+            wanted = (path, name.partition("[")[0].replace("::", "."))
+            same = [key for key, places in added.items() if wanted in places]
+            before = [places for key in same if len(added[key]) == 1 and len(places := removed.get(key, [])) == 1]
+            if before:
+                ((old_path, old_name),) = before[0]
+                return f"{old_path}::{old_name.replace('.', '::')}"
+        return ""
+
+
+def _moved(changes: Iterable[FileChange], at: int) -> dict[tuple[str, str], list[tuple[str, str]]]:
+    """(name, content hash) of the tests that only the earlier (0) or only the other content (1) has → their places."""
+    found: dict[tuple[str, str], list[tuple[str, str]]] = {}
+    for change in changes:
+        here, there = (change.old, change.new) if at == 0 else (change.new, change.old)
+        for local, value in here.hashes.items() if here is not None else ():
+            name = local.partition(":_.")[2]
+            last = name.rpartition(".")[2]
+            if last.startswith("test") and "<locals>" not in name and (there is None or local not in there.hashes):
+                found.setdefault((last, value), []).append((change.path, name))
+    return found
+
 
 class Impacted(NamedTuple):
     """A test to run, and why."""
@@ -156,7 +185,9 @@ def impacted_tests(ws: Workspace, seen: Snapshot, content: Content, before: str 
             settled += 1
         else:
             found.append(Impacted(name, _why(result), result.symbols, result.run))
-    found += [Impacted(name, why) for name, why in _never_recorded(ws, content, runs.results)]
+    for name, why in _never_recorded(ws, content, runs.results):
+        earlier = runs.earlier_name(name)
+        found.append(Impacted(name, f"not recorded yet; it was {earlier}" if earlier else why))
     return sorted(found), settled
 
 

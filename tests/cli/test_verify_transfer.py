@@ -155,3 +155,24 @@ def test_the_tests_that_an_edit_reaches_are_enough(tmp_path: Path, home: Path) -
     assert "passed" in rows and "test_shop.py::test_empty  valid" in rows
     assert "function:shop.total" in repo.kl("proof", "symbols", "test_total").stdout
     assert repo.kl("proof", "tests", "nothing.here").returncode == 2
+
+
+def test_a_moved_test_must_run_again_and_is_named_where_its_content_is_unique(tmp_path: Path, home: Path) -> None:
+    tests = {
+        "tests/test_one.py": "def test_a(): assert 1\nclass TestOld:\n    def test_m(self): assert 2\n",
+        "tests/test_two.py": "def test_same(): pass\n", "tests/test_three.py": "def test_same(): pass\n",
+    }  # fmt: skip
+    repo = checkout(tmp_path / "repo", {**FILES, **tests})
+    names = ["one.py::test_a", "one.py::TestOld::test_m", "two.py::test_same", "three.py::test_same"]
+    leave_run(repo.workspace(), [*RESULTS, *((f"tests/test_{name}", "passed", 5) for name in names)])
+    (repo.root / "tests/new").mkdir()
+    for name in ("one", "two", "three"):
+        repo.git("mv", f"tests/test_{name}.py", f"tests/new/test_{name}.py")
+    repo.write("tests/new/test_one.py", tests["tests/test_one.py"].replace("TestOld", "TestNew"))
+    plain = json.loads(repo.kl("proof", "impacted", "--format", "json").stdout)
+    assert {one["test"]: one["reason"] for one in plain["tests"] if "/new/" in one["test"]} == {
+        "tests/new/test_one.py::test_a": "not recorded yet; it was tests/test_one.py::test_a",
+        "tests/new/test_one.py::TestNew::test_m": "not recorded yet; it was tests/test_one.py::TestOld::test_m",
+        **dict.fromkeys([f"tests/new/test_{name}.py::test_same" for name in ("two", "three")], "not recorded yet"),
+    }  # fmt: skip
+    assert not verdict(repo)["proven"]
