@@ -243,6 +243,15 @@ def _without_a_word(path: Path) -> None:
     sql(path, "DELETE FROM schema_step")
 
 
+def test_what_changes_between_two_readings_is_seen(store: Store, state: State) -> None:
+    assert (_ids(store), _links(store)) == (["a"], 1)
+    _newer_format(state.graph)
+    assert _links(store) is None
+    _without_a_table(state.database)
+    with pytest.raises(StoreDamaged, match="has lost the table thing"), store.reading():
+        pass
+
+
 @pytest.mark.parametrize(
     ("harm", "reason"),
     [
