@@ -37,6 +37,7 @@ RECORDED_TASK: Final = 4_000
 """Characters of a task in the package log; a longer one can't be built again from there."""
 _MOST_ITEMS: Final = 12_000
 """Characters of its items: an event has at most 16,000 bytes, and redaction may lengthen one."""
+_LONGEST_WORD: Final = 100
 _ESCAPES: Final = {"<": "\\u003c", ">": "\\u003e", "`": "\\u0060"}
 
 
@@ -192,8 +193,8 @@ def _events(
     known = {key: shown[key] for key in ("package_id", "trace_id", "created_at")}
     counts = {"retrieved": len(shown["items"]) + len(shown["omitted"]), "included": len(shown["items"])}
     lookup = {
-        "event": "knowledge_lookup", **known, "weight": request.weight, "symbols": list(signals.symbols),
-        "keywords": list(signals.keywords), "failure_patterns": list(signals.failures),
+        "event": "knowledge_lookup", **known, "weight": request.weight, "symbols": _cut(signals.symbols),
+        "keywords": _cut(signals.keywords), "failure_patterns": _cut(signals.failures),
         "query_count": len({*signals.symbols, *signals.keywords, *signals.failures}),
         "sources": [asdict(one) for one in package.queries],
     }  # fmt: skip
@@ -206,6 +207,11 @@ def _events(
         {"event": package_log.ITEMS, **known, **package_items(package)},
         _assembly(ws, request, made, package.commit, about),
     ]
+
+
+def _cut(words: Sequence[str]) -> list[str]:
+    """Return the words as an event can hold them: a task may be one word of a million characters."""
+    return [one_line(word, _LONGEST_WORD) for word in words]
 
 
 def package_items(package: Package) -> dict[str, Any]:

@@ -19,7 +19,6 @@ from kl_hooks.records.query import get_records
 from kl_hooks.records.repository import IdTaken, identity_digest
 from kl_hooks.records.retrieval import record_candidate
 from kl_hooks.records.sync import sync
-from kl_hooks.records.write import apply_verb, change_record, create_record, redact_values
 
 if TYPE_CHECKING:
     from kl_hooks.workspace import Workspace
@@ -37,6 +36,8 @@ def record_failure(ws: Workspace, raw: Mapping[str, Any], by: str = "") -> tuple
     What `raw` adds to the approach is filled in; a mitigated failure that occurs again is open again. Several
     processes may record the same failure for the first time at once: one makes the record, the others are counted.
     """
+    from kl_hooks.records.write import create_record, redact_values  # here: who only reads failures writes nothing
+
     approach = str(raw.get("approach", ""))
     identifier = f"{FAILURE.prefix}-{identity_digest(FAILURE, redact_values({'approach': approach}))}"
     for left in reversed(range(_TRIES)):
@@ -55,6 +56,8 @@ def record_failure(ws: Workspace, raw: Mapping[str, Any], by: str = "") -> tuple
 
 
 def _record_again(ws: Workspace, record: Record, raw: Mapping[str, Any], by: str) -> Record:
+    from kl_hooks.records.write import apply_verb, change_record
+
     news = {
         name: value for name, value in raw.items()
         if name not in _NO_NEWS and not (name in _FIRST_ONLY and record.values.get(name))

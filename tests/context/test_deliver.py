@@ -233,6 +233,7 @@ def test_a_state_that_cannot_be_written_costs_a_remark_only(root: Path) -> None:
 
 def test_a_very_long_task_is_answered_but_not_asked_again(root: Path) -> None:
     ws = opened(root, "total")
+    assert deliver(ws, Request(f"total {'x' * 200_000}", "6000")).remark == "", "one long word is logged in short"
     made = deliver(ws, Request("total " * RECORDED_TASK, "6000"))
     with pytest.raises(UsageProblem, match="too long to be recorded whole"):
         find_package(replace(ws, clock=FixedClock(LATER)), str(made.document["package_id"]))

@@ -101,7 +101,8 @@ def _offers(
 ) -> list[Offer]:  # fmt: skip
     wanted = RecordFilter((MEMORY.name,), ("approved",))
     found = live_records(ws, list_records(ws, wanted))
-    hits = search_records(ws, words, wanted, _MOST_MATCHES) if words else []
+    # a search imports a stemmer, a tenth of what the start of a session costs
+    hits = search_records(ws, words, wanted, _MOST_MATCHES) if words and found else []
     ranks = {one.id: rank for rank, one in enumerate(hits)}
     known = tallies(ws, [one.id for one in found])
     # a file that nobody has committed may claim any authority: it counts as an agent's, as in packages
