@@ -74,6 +74,7 @@ KINDS = {
     "fact": "What is true of this project, as people stated it.",
     "guide": "How work is done here.",
     "finding": "What agents' tools found out or changed, while it is true.",
+    "document": "Texts from elsewhere, found by their passages, and the documents of the repository.",
 }
 """The kinds that kl brings → their line; their commands are made from what describes them. Others are found on need."""
 
@@ -282,6 +283,16 @@ OWN_COMMANDS: Mapping[str, Mapping[str, str]] = {
     "finding": {
         "add": "Record what an agent's tool found out or changed.",
         "import": "Import the findings of an agent's transcript.",
+    },
+    "document": {
+        "add": "Add files, folders, or what comes from stdin.",
+        "new": "The same as add.",
+        "list": "The documents of every collection, files of the repository too.",
+        "show": "One, with its passages, what they mention, and whether it is stale.",
+        "process": "Index what is pending or has failed.",
+        "refresh": "Read the sources again.",
+        "remove": "Remove some, with their text.",
+        "collections": "List the collections, or make or change one.",
     },
 }
 """Kind → command → its line."""

@@ -40,11 +40,12 @@ _MANY = 2000
     help="How a hybrid search makes one list of two.",
 )  # fmt: skip
 @click.option("--rerank", is_flag=True, help="Rank the best 50 again by how many words of QUERY each has.")
+@click.option("--freshness", is_flag=True, help="Mark passages that name code which changed after they were written.")
 @click.option("--explain", is_flag=True, help="Show what each score is made of.")
 @format_option()
 def search(
     query: tuple[str, ...], mode: str, kinds: tuple[str, ...], collections: tuple[str, ...], top_k: int, fusion: str,
-    rerank: bool, explain: bool, shape: str,
+    rerank: bool, freshness: bool, explain: bool, shape: str,
 ) -> None:  # fmt: skip
     """Search documents, records in force and code for the words of QUERY, best first.
 
@@ -56,7 +57,7 @@ def search(
     """
     ws, text = workspace(), " ".join(query)
     with agent_access(ws) as may:
-        options = Options(fusion, rerank, _show_progress)
+        options = Options(fusion, rerank, _show_progress, freshness)
         found = search_everything(ws, text, mode, collections, top_k, kinds=kinds, may=may, options=options)
     warn_of_index_problems()
     for note in found.notes:

@@ -68,7 +68,9 @@ class Access:
 
     def shows_node(self, identifier: str, kind: str, path: str) -> bool:
         """Return whether a page, a claim or another item that is no record is neither denied nor redacted."""
-        return self._policy is None or self._decide(_candidate(identifier, kind, path))[0] == "allow"
+        # a rule may name a page of docs by either kind
+        kinds = (kind, "document") if kind == "page" else (kind,)
+        return self._policy is None or self._decide(*(_candidate(identifier, one, path) for one in kinds))[0] == "allow"
 
     def shows_claim(self, claim: Claim) -> bool:
         """Return whether a claim is neither denied nor redacted, by what it is about."""

@@ -27,6 +27,7 @@ from kl_hooks.git.objects import MAX_BLOB_BYTES
 from kl_hooks.index import index
 from kl_hooks.index.postings import CHUNKS, StoredPostings, significant_words
 from kl_hooks.records.redaction import redact_text
+from kl_hooks.records.repository import select_rows
 from kl_hooks.store.database import chunks as some_at_once
 from kl_hooks.store.database import placeholders
 from kl_hooks.store.files import read_small
@@ -112,6 +113,10 @@ class Indexed(NamedTuple):
     """Why not all could be done; what was indexed before is still found."""
 
 
+_INDEXED_RECORDS: Final = """SELECT id, title FROM record WHERE kind = 'document' AND rests = 'state'
+    AND status IN ('processing', 'indexed')"""
+
+
 class _Source(NamedTuple):
     """A document as it should be indexed."""
 
@@ -119,6 +124,8 @@ class _Source(NamedTuple):
     collection: str
     name: str
     how: Chunking
+    title: str = ""
+    """Empty: as the document has it."""
 
 
 def sync_documents(ws: Workspace, watch: Watch | None = None) -> Indexed:
@@ -211,9 +218,11 @@ def _sources(ws: Workspace, entries: Iterable[FileEntry]) -> dict[str, _Source]:
     found = {
         one.path: _Source(one.blob, REPOSITORY, one.path, known[REPOSITORY].chunking) for one in entries
     }  # fmt: skip
-    for added in added_texts(ws):
+    # pending, failed and archived ones have a text, and are not found
+    ready: dict[str, str] = dict(select_rows(ws, _INDEXED_RECORDS))
+    for added in (one for one in added_texts(ws) if one.id in ready):
         how = known[added.collection].chunking if added.collection in known else Chunking()
-        found[added.id] = _Source(added.checksum, added.collection, added.name, how)
+        found[added.id] = _Source(added.checksum, added.collection, added.name, how, ready[added.id])
     return found
 
 
@@ -282,7 +291,7 @@ def _write(db: Database, batch: Mapping[str, Cut], wanted: Mapping[str, _Source]
     texts: dict[str, list[index.Document]] = {name: [] for (name,) in old}
     chunk_rows, name_rows, file_rows = list[Any](), list[Any](), list[Any]()
     for name, one in batch.items():
-        source, title = wanted[name], redact_text(one.title)
+        source, title = wanted[name], wanted[name].title or redact_text(one.title)
         file_rows.append((
             name, source.collection, source.blob, source.how.key, title, one.error, len(one.passages), one.size,
         ))  # fmt: skip
@@ -404,3 +413,18 @@ def chunk_texts(ws: Workspace) -> Iterator[tuple[str, str]]:
             return
         yield from rows
         last = rows[-1][0]
+
+
+def chunks_of(ws: Workspace, document: str) -> list[Chunk]:
+    """The chunks of a document, in its order."""
+    with ws.store.reading("graph") as db:
+        sql = "SELECT id FROM document_chunks WHERE document = ? ORDER BY place"
+        ids = [number for (number,) in db.rows(sql, (document,))] if db is not None else []
+    return load_chunks(ws, ids)
+
+
+def sizes_of(ws: Workspace) -> dict[str, int]:
+    """Document → characters of its chunks."""
+    with ws.store.reading("graph") as db:
+        sql = "SELECT document, SUM(LENGTH(text)) FROM document_chunks GROUP BY document"
+        return dict(db.rows(sql)) if db is not None else {}

@@ -1,11 +1,11 @@
-"""The hooks of `documents`: its tables."""
+"""The hooks of `documents`: its tables and its retriever."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Final
 
-from kl_hooks.hookspecs import Schema, hookimpl
+from kl_hooks.hookspecs import Retriever, Schema, hookimpl
 
 _ADDED: Final = """
 CREATE TABLE document_collection (
@@ -66,3 +66,12 @@ CREATE INDEX document_names_chunk ON document_names (chunk);
 def kl_schema() -> Sequence[Schema]:
     """Added documents and their collections; and chunks, which are derived."""
     return [Schema("documents", "kl", (_ADDED,)), Schema("documents", "graph", (_CHUNKS,))]
+
+
+@hookimpl
+def kl_retrievers() -> Sequence[Retriever]:
+    """`documents`: the passages that have words of the task."""
+    # here: plugins are imported by every command that makes the manager, retrievers by few
+    from kl_hooks.documents.retrieval import find_documents
+
+    return [Retriever("documents", 95, find_documents)]

@@ -22,6 +22,7 @@ from kl_hooks.documents.indexing import (
     visible_documents,
 )
 from kl_hooks.documents.meaning import Near, find_near
+from kl_hooks.documents.retrieval import CHANGELOG, passage_id, passage_marks
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
 from kl_hooks.index import index
 from kl_hooks.index.fusion import FUSIONS, Fused, fuse, rerank
@@ -70,7 +71,6 @@ _TESTS: Final = 0.6
 """What the score of a test counts: it has the words of all that it tests. Asked about tests, people name them."""
 _CHANGES: Final = 0.7
 """What a passage of a changelog counts: it names everything once, and explains nothing."""
-_CHANGELOG: Final = re.compile(r"(?i)(^|/)(change|history|news|release|whats?_?-?new)[^/]*(/|$)")
 _WORD: Final = re.compile(r"\w+")
 
 
@@ -132,6 +132,8 @@ class Options(NamedTuple):
     """Rank the best matches again, by how many words of the query each has."""
     progress: Callable[[int, int], object] | None = None
     """(texts embedded, of how many), while those that have no vector yet get one."""
+    freshness: bool = False
+    """Mark passages that name code which changed after they were written."""
 
 
 _AS_USUAL: Final = Options()
@@ -176,12 +178,16 @@ def search(
     terms = set(search_terms(words))
     if options.rerank:
         found = _reranked(found, terms)
-    results = [_result(one, terms) for one in found[: min(top_k, MOST)]]
+    shown = found[: min(top_k, MOST)]
+    marks = passage_marks(ws, [one.what for one in shown if isinstance(one.what, Chunk)], stale=options.freshness)
+    results = [_result(one, terms, marks) for one in shown]
     return SearchAnswer(query, mode, tuple(results), sum(counts.values()), counts, tuple(notes))
 
 
 def _live_records(ws: Workspace, may: Visibility | None) -> list[Record]:
-    live, _ = filter_live(ws, list_records(ws, RecordFilter()), RecordFilter())
+    # a document is found by its passages
+    every = [one for one in list_records(ws, RecordFilter()) if one.kind != "document"]
+    live, _ = filter_live(ws, every, RecordFilter())
     return [one for one in live if may is None or may.shows(one)]
 
 
@@ -282,11 +288,11 @@ def _keyword(
         counts["document"] = len(ranked)
         scores = dict(ranked[:_LOOKED_AT])
         found += [
-            (scores[one.id] * (_CHANGES if _CHANGELOG.search(one.document) else 1), one)
+            (scores[one.id] * (_CHANGES if CHANGELOG.search(one.document) else 1), one)
             for one in load_chunks(ws, list(scores))
         ]
     if "record" in wanted:
-        hits = index.hits_of(db, corpora[KNOWLEDGE], fits[KNOWLEDGE], tuple(ws.kinds))
+        hits = index.hits_of(db, corpora[KNOWLEDGE], fits[KNOWLEDGE], [kind for kind in ws.kinds if kind != "document"])
         live, _ = filter_live(ws, get_records(ws, [hit.id for hit in hits]), RecordFilter())
         shown = {one.id: one for one in live if may is None or may.shows(one)}
         counts["record"] = len(shown)
@@ -322,26 +328,25 @@ def _code(
 # --- what is shown
 
 
-def _result(match: _Match, words: Collection[str]) -> Result:
+def _result(match: _Match, words: Collection[str], marks: Mapping[int, tuple[str, ...]]) -> Result:
     one, score = match.what, match.score / match.best
     parts = match.parts or {"bm25": match.score}
     if isinstance(one, Chunk):
         title = " › ".join(dict.fromkeys((one.title, *one.heading)))
-        anchor = f"#L{one.first_line}-L{one.last_line}"
+        path, snippet = one.document if one.is_file else "", snippet_of(one.text, words, one.first_line)
         return Result(
-            "document", (f"file:{one.document}" if one.is_file else one.document) + anchor,
-            one.document if one.is_file else "", one.first_line, one.last_line, title,
-            snippet_of(one.text, words, one.first_line), score, parts, chunk=one,
+            "document", passage_id(one), path, one.first_line, one.last_line, title, snippet, score, parts,
+            marks.get(one.id, ()), one,
         )  # fmt: skip
     if isinstance(one, Symbol):
         text = "\n".join(filter(None, (one.signature, one.doc)))
         snippet = snippet_of(text, words, one.line)
         return Result("code", one.id, one.path, one.line, one.end_line, split_id(one.id)[1], snippet, score, parts)
     body = "\n".join(text for text in one.values.values() if isinstance(text, str) and text != one.title)
-    marks = (one.authority,) if one.authority != "human" else ()
+    by = (one.authority,) if one.authority != "human" else ()
     return Result(
         "record", one.id, one.path, 1 if one.path else 0, 0, one.title, snippet_of(body, words, 0), score, parts,
-        marks, record=one,
+        by, record=one,
     )  # fmt: skip
 
 

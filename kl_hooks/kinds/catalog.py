@@ -434,6 +434,27 @@ FINDING: Final = Kind(
     ),
 )  # fmt: skip
 
+DOCUMENT: Final = Kind(
+    name="document", plural="documents", prefix="DOC",
+    purpose="A text from outside the repository's files, such as a runbook or an export; it is found by its passages.",
+    storage="state", nature="observation", statuses=("pending", "processing", "indexed", "failed", "archived"),
+    live=("indexed",), list_fields=("collection", "error"), section="Documents", budget_category="domain_knowledge",
+    fields=(
+        Field("collection", "line", "The set of documents that it belongs to.", aliases=("knowledge_base",)),
+        Field("source_type", "choice", "What sort of source it has.",
+              choices=("upload", "url", "api", "database", "cloud_storage", "git"), also={"file": "upload"}),
+        Field("checksum", "line", "sha256 of what was read.", internal=True),
+        Field("chunks", "number", "Passages that it was cut into.", internal=True, most=1_000_000),
+        Field("size", "number", "Bytes.", internal=True, most=100_000_000),
+        Field("error", "line", "Why it could not be indexed.", internal=True),
+    ),
+    verbs=(
+        Verb("archive", "archived", "No search finds it any more.", of=("pending", "indexed", "failed")),
+        Verb("restore", "pending", "It is to be indexed again: kl document process.", of=("archived",)),
+    ),
+)  # fmt: skip
+
 KINDS: Final = (
     DECISION, MEMORY, OBJECTIVE, TASK, OUTCOME, FAILURE, FEATURE, ROLE, GATE, MODE, TURN, FACT, GUIDE, FINDING,
+    DOCUMENT,
 )  # fmt: skip

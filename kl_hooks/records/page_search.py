@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, Final
 from kl_hooks.errors import UsageProblem
 from kl_hooks.graph import links
 from kl_hooks.index import index
-from kl_hooks.model.package import Candidate
 from kl_hooks.model.record import Record
 from kl_hooks.model.text import slug
 from kl_hooks.records.liveness import filter_live
@@ -33,17 +32,13 @@ from kl_hooks.records.pages import (
 from kl_hooks.records.query import NO_LIMIT, RecordFilter, get_records, matches_filter
 from kl_hooks.records.redaction import redact_text
 from kl_hooks.records.repository import select_rows
-from kl_hooks.records.retrieval import demote_uncommitted
 from kl_hooks.records.sync import sync
 from kl_hooks.store.database import placeholders
 
 if TYPE_CHECKING:
-    from kl_hooks.model.package import Task
     from kl_hooks.store.database import Database
     from kl_hooks.workspace import Workspace
 
-# Sections of docs that are offered: prose has words of every task, and must not crowd out code.
-_MAX_SECTIONS: Final = 5
 # With so many hits a word is too common to narrow a search.
 _MAX_HITS: Final = 2_000
 # Percent of likeness.
@@ -128,24 +123,6 @@ def search_all(
     sections = _doc_sections(ws, [hit for hit in hits if hit.kind == PAGE_KIND and hit.id in first])
     found: Mapping[str, Record | DocSection] = {**records, **{one.hit.id: one for one in sections}}
     return [found[one] for one in order[:limit] if one in found], len(order), omitted
-
-
-def find_pages(ws: Workspace, task: Task, limit: int) -> list[Candidate]:
-    """Return at most `limit` sections of the repository's docs that match the task's words, best first."""
-    signals = task.signals
-    words = [*signals.symbols, *signals.paths, *signals.keywords, *signals.failures]
-    sync(ws)
-    with ws.store.reading("graph") as db:
-        hits = index.search(db, words, min(limit, _MAX_SECTIONS), (PAGE_KIND,)) if db is not None else []
-    found = []
-    for one in _doc_sections(ws, hits):
-        hit, text = one.hit, f"{one.hit.title}\n{_best_excerpt(one.text, words)}".strip()
-        found.append(Candidate(
-            id=hit.id, kind=PAGE_KIND, title=hit.title, text=text, summary=f"{hit.path}:{hit.line} {hit.title}",
-            path=hit.path, line=hit.line, freshness="current", authority="human",
-            reasons=("a section of the docs with words of the task",),
-        ))  # fmt: skip
-    return demote_uncommitted(ws, found)
 
 
 def _best_excerpt(text: str, words: Sequence[str], most: int = 480) -> str:

@@ -1,4 +1,4 @@
-"""The hooks of `records`: its tables, its retrievers and its maintenance policies."""
+"""The hooks of `records`: its tables, its retriever and its maintenance policies."""
 
 from __future__ import annotations
 
@@ -117,10 +117,9 @@ def kl_schema() -> Sequence[Schema]:
 
 @hookimpl
 def kl_retrievers() -> Sequence[Retriever]:
-    from kl_hooks.records.page_search import find_pages
     from kl_hooks.records.retrieval import find_records
 
-    return [Retriever("records", 120, find_records), Retriever("pages", 95, find_pages)]
+    return [Retriever("records", 120, find_records)]
 
 
 @hookimpl

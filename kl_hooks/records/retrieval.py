@@ -1,4 +1,4 @@
-"""Retrieval: records and sections of docs as candidates for a context package."""
+"""Retrieval: records as candidates for a context package."""
 
 from __future__ import annotations
 
@@ -44,7 +44,11 @@ class SearchResult(NamedTuple):
 
 def find_records(ws: Workspace, task: Task, limit: int) -> list[Candidate]:
     """Return at most `limit` live records that match the task's words, best first."""
-    kinds = tuple(kind.name for kind in ws.kinds.values() if kind.budget_category not in NAMED_CATEGORIES)
+    # a document is found by its passages (`kl_hooks.documents.search`)
+    kinds = tuple(
+        kind.name for kind in ws.kinds.values()
+        if kind.budget_category not in NAMED_CATEGORIES and kind.name != "document"
+    )  # fmt: skip
     signals = task.signals
     words = dict.fromkeys([*signals.symbols, *signals.paths, *signals.keywords, *signals.failures])
     found = search_records(ws, [*words][:_MOST_QUERIES], RecordFilter(kinds), limit * 2)  # some may not be live

@@ -15,7 +15,7 @@ from kl_hooks.model.actors import trace_id
 from kl_hooks.model.canonical import replace_surrogates
 from kl_hooks.model.problem import Problems
 from kl_hooks.model.text import counted, one_line, suggest_spelling
-from kl_hooks.tools import graph_tools, knowledge_tools, tier_tools
+from kl_hooks.tools import document_tools, graph_tools, knowledge_tools, tier_tools
 from kl_hooks.tools.kind_tools import author, tools_of
 from kl_hooks.tools.tool import LARGEST_INPUT, SCHEMA, Tool
 
@@ -128,7 +128,12 @@ def catalogue(ws: Workspace) -> dict[str, Tool]:
     """Name → tool, by name. One with a name of its own takes the place of one that follows from a kind."""
     derived = {tool.name: tool for kind in ws.kinds.values() for tool in tools_of(kind)}
     kinds = tuple(ws.kinds)
-    every = (*graph_tools.tools(kinds), *knowledge_tools.tools(kinds), *tier_tools.tools())
+    every = (
+        *graph_tools.tools(kinds),
+        *knowledge_tools.tools(kinds),
+        *document_tools.tools(),
+        *tier_tools.tools(),
+    )
     own = {tool.name: tool for tool in every}
     return dict(sorted((derived | own).items()))
 

@@ -24,7 +24,7 @@ def tools(records: Sequence[str] = ()) -> Iterator[Tool]:
     depth = {"type": "integer", "description": "Most links in between, 1 to 10; clamped.", "default": 3}
     limit = {"limit": number("Most that are given.", 50, 1, 500)}
     yield Tool(
-        "graph_search", "Find symbols, files, records, pages and violations by name, its beginning, or words.",
+        "graph_search", "Find symbols, files, records, pages and violations by name or words.",
         {
             "query": line("A name, its beginning, or words."), "kind": line("Only these kinds.", enum=kinds),
             "file": line("Only in this file, folder, or pattern (src/*.py)."), **limit,

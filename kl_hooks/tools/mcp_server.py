@@ -33,7 +33,7 @@ DEFAULT: Final = (
 """Listed unless others are asked for; those that write only where writing is allowed."""
 TOOLSETS: Final[Mapping[str, str]] = {
     "core": "context, verify, memory, decisions, graph, objectives",
-    "knowledge": "search in records and pages, links between them, what must be known of memories, facts and guides",
+    "knowledge": "search in records and documents, links of pages, memories, facts, guides and decisions",
     "graph": "all questions to the code graph",
     "tasks": "tasks, what they need and produce, turns, outcomes, features and objectives",
     "claims": "claims, findings and failures",
@@ -42,7 +42,17 @@ TOOLSETS: Final[Mapping[str, str]] = {
 }
 """Set → what is in it."""
 _PREFIXES: Final[Mapping[str, tuple[str, ...]]] = {
-    "knowledge": ("knowledge_", "memory_", "fact_", "guide_", "decision_"),
+    "knowledge": (
+        "knowledge_",
+        "memory_",
+        "fact_",
+        "guide_",
+        "decision_",
+        "search_documents",
+        "query_knowledge",
+        "add_document",
+        "process_document",
+    ),
     "graph": ("graph_", "symbols"),
     "tasks": ("task_", "turn_", "outcome_", "feature_", "objective_", "gate_", "role_"),
     "claims": ("claim_", "record_claim", "finding_", "failure_", "verify", "impacted"),

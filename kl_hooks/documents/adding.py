@@ -1,0 +1,234 @@
+"""Documents from elsewhere: added from files, folders or a stream, processed, refreshed and removed.
+
+A document is a record (DOC) in the store, pending until its text is read and cut, then indexed or failed. Its text is
+stored with it, redacted, so that it is found in every worktree and after its source was removed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from kl_hooks.documents.chunking import Cut, cut
+from kl_hooks.documents.collections import (
+    DEFAULT,
+    STATUSES,
+    AddedText,
+    added_texts,
+    collections,
+    remove_text,
+    store_collection,
+    store_text,
+)
+from kl_hooks.documents.indexing import SUFFIXES, redact_document, sync_documents
+from kl_hooks.errors import UsageProblem
+from kl_hooks.git.objects import MAX_BLOB_BYTES
+from kl_hooks.model.text import one_line
+from kl_hooks.records.query import RecordFilter, get_records, list_records
+from kl_hooks.records.write import change_record, create_records, delete_record
+from kl_hooks.store.files import read_small
+
+if TYPE_CHECKING:
+    from kl_hooks.documents.indexing import Watch
+    from kl_hooks.model.record import Record
+    from kl_hooks.workspace import Workspace
+
+KIND: Final = "document"
+_MOST_FILES: Final = 20_000
+_STREAM: Final = "-"
+_HIDDEN: Final = (".", "node_modules", "__pycache__")
+
+
+class NewDocument(NamedTuple):
+    """Something to add."""
+
+    name: str
+    """Where it was read, such as an absolute path; `-`: a stream."""
+    data: bytes
+    title: str = ""
+    """Empty: its first heading, else its name."""
+    source_type: str = "upload"
+
+
+class Found(NamedTuple):
+    """The files below some places."""
+
+    documents: list[NewDocument]
+    omitted: list[str]
+    """What was not read, and why; a line each."""
+
+
+def find_files(ws: Workspace, places: Sequence[Path]) -> Found:
+    """The documents among files and folders. Links are not followed; a file that was named is taken whatever its name.
+
+    UsageProblem for a place that is not there.
+    """
+    found, omitted = list[NewDocument](), list[str]()
+    for place in places:
+        if not os.path.lexists(place):
+            raise UsageProblem("there is no such file or folder.", place=str(place))
+        for path in _files_in(place) if place.is_dir() and not place.is_symlink() else [place]:
+            if len(found) >= _MOST_FILES:
+                omitted.append(f"{place}: has more than {_MOST_FILES} documents; the rest is omitted.")
+                return Found(found, omitted)
+            try:
+                if stat.S_ISLNK(path.lstat().st_mode):
+                    omitted.append(f"{path}: is a symbolic link.")
+                    continue
+                # one byte more than allowed: what is too large is refused by its size, never read whole
+                data = read_small(path, most=MAX_BLOB_BYTES)
+            except (OSError, UsageProblem) as problem:
+                omitted.append(f"{path}: {problem.reason if isinstance(problem, UsageProblem) else problem}")
+                continue
+            if data is not None:
+                name = _name_of(ws, path)
+                found.append(NewDocument(name, data, source_type=_type_of(ws, name)))
+    return Found(found, omitted)
+
+
+def _files_in(folder: Path) -> Iterator[Path]:
+    for place, folders, names in os.walk(folder):  # which follows no link to a folder
+        folders[:] = sorted(one for one in folders if not one.startswith(_HIDDEN))
+        yield from (Path(place, name) for name in sorted(names) if name.endswith(SUFFIXES) and name[0] != ".")
+
+
+def _name_of(ws: Workspace, path: Path) -> str:
+    """The path from the root where it is in the repository, so that a rule about paths applies; else all of it."""
+    whole = Path(os.path.abspath(path))  # noqa: PTH100 (resolve() would follow links)
+    return whole.relative_to(ws.root).as_posix() if whole.is_relative_to(ws.root) else str(whole)
+
+
+def _type_of(ws: Workspace, name: str) -> str:
+    return "upload" if ws.repo is None or Path(name).is_absolute() else "git"
+
+
+def add_documents(
+    ws: Workspace, new: Sequence[NewDocument], collection: str = "", *, tags: Sequence[str] = (), by: str = ""
+) -> list[Record]:
+    """Add documents to a collection, which is made where it is missing; the records of all of them, pending.
+
+    One whose source is in the collection already is not added again: its text is replaced if it differs.
+    """
+    name = collection or DEFAULT
+    known = collections(ws).get(name) or store_collection(ws, name)
+    if known.status == STATUSES[2]:
+        hint = f"Open it again: kl document collections {name} --status active"
+        raise UsageProblem("is archived.", place=name, hint=hint)
+    there = {one.name: one for one in added_texts(ws) if one.collection == name and one.name != _STREAM}
+    again = [one for one in new if one.name in there]
+    fresh = [one for one in new if one.name not in there]
+    cuts = {one.name: cut(one.name, one.data, known.chunking, redact_document) for one in new}
+    raws = [_raw(one, cuts[one.name], name, tags) for one in fresh]
+    made = create_records(ws, ws.kinds[KIND], raws, by=by) if raws else []
+    for record, one in zip(made, fresh, strict=True):
+        store_text(ws, _text(record.id, name, one, cuts[one.name]))
+    known_again = {record.id: record for record in get_records(ws, [there[one.name].id for one in again])}
+    for one in again:
+        text = _text(there[one.name].id, name, one, cuts[one.name])
+        if text.id in known_again and text.checksum != there[one.name].checksum:
+            store_text(ws, text)
+            changes = {"status": "pending", "checksum": text.checksum, "error": cuts[one.name].error or None}
+            known_again[text.id] = change_record(ws, known_again[text.id], changes, how=_HOW)
+    return [*made, *known_again.values()]
+
+
+_HOW: Final = "process"
+"""How events call a change of a document by its processing."""
+
+
+def _raw(one: NewDocument, made: Cut, collection: str, tags: Sequence[str]) -> dict[str, Any]:
+    raw: dict[str, Any] = {
+        "title": one_line(one.title or made.title, 200), "collection": collection, "source": one.name,
+        "source_type": one.source_type, "checksum": _checksum(one.data), "size": len(one.data),
+        # a rule of `.kl/policy.yaml` can name a collection by the tag
+        "tags": [*dict.fromkeys((collection, *tags))],
+    }  # fmt: skip
+    if made.error:
+        raw["error"] = made.error
+    if one.source_type == "git":
+        raw["about"] = [f"file:{one.name}"]
+    return raw
+
+
+def _text(identifier: str, collection: str, one: NewDocument, made: Cut) -> AddedText:
+    """Without a text where it is none: it will fail with the reason that its record has."""
+    text = "" if made.error else redact_document(one.data.decode("utf-8", "replace"))
+    return AddedText(identifier, collection, one.name, _checksum(one.data), text)
+
+
+def _checksum(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def process_documents(ws: Workspace, ids: Collection[str] = (), watch: Watch | None = None) -> list[Record]:
+    """Cut and index documents: those of these IDs, or all that are pending, failed or were interrupted.
+
+    The records as they are now; a document that can't be read has failed, with the reason, and the rest is done.
+    """
+    statuses = () if ids else ("pending", "processing", "failed")
+    wanted = get_records(ws, sorted(ids)) if ids else list_records(ws, RecordFilter((KIND,), statuses))
+    known = collections(ws)
+    done: list[Record] = []
+    records: Iterable[Record] = watch(iter(wanted), len(wanted)) if watch else wanted
+    for record in records:
+        if record.kind != KIND:
+            raise UsageProblem("is no document.", place=record.id)
+        if record.status == "archived":
+            done.append(record)
+            continue
+        record = change_record(ws, record, {"status": "processing"}, how=_HOW)
+        text = next(added_texts(ws, [record.id], whole=True), None)
+        if text is None or not text.text:
+            why = record.text("error") if text is not None else "its text is not in this store; add it again."
+            done.append(change_record(ws, record, {"status": "failed", "error": why or "has no text."}, how=_HOW))
+            continue
+        made = cut(text.name, text.text.encode("utf-8", "replace"), known[text.collection].chunking)
+        end = {"status": "indexed", "chunks": len(made.passages), "checksum": text.checksum, "error": None}
+        done.append(change_record(ws, record, end, how=_HOW))
+    sync_documents(ws)
+    return done
+
+
+def refresh_documents(
+    ws: Workspace, ids: Collection[str] = (), watch: Watch | None = None
+) -> tuple[list[Record], list[str]]:
+    """Read the sources of documents again: (the documents that changed, processed; why others could not be read)."""
+    changed, omitted = list[str](), list[str]()
+    for added in list(added_texts(ws, ids or None)):
+        data, why = _read_source(ws, added)
+        if data is None:
+            omitted.append(f"{added.id}: {why}")
+        elif _checksum(data) != added.checksum:
+            again = add_documents(ws, [NewDocument(added.name, data)], added.collection)
+            changed += [record.id for record in again]
+    return (process_documents(ws, changed, watch) if changed else []), omitted
+
+
+def _read_source(ws: Workspace, added: AddedText) -> tuple[bytes | None, str]:
+    """(the bytes that the source of a document has now, else None; why they can't be read)."""
+    if added.name == _STREAM:
+        return None, "was read from a stream."
+    try:
+        data = read_small(ws.root / added.name, most=MAX_BLOB_BYTES)
+    except UsageProblem as problem:
+        return None, problem.reason
+    return data, "" if data is not None else "its source was removed."
+
+
+def needs_refresh(ws: Workspace, added: AddedText) -> str:
+    """Why a document should be refreshed: its source changed, or can't be read; empty: it need not be."""
+    data, why = _read_source(ws, added)
+    if data is None:
+        return "" if added.name == _STREAM else why
+    return "its source changed." if _checksum(data) != added.checksum else ""
+
+
+def remove_document(ws: Workspace, record: Record) -> None:
+    """Remove a document, its text and its chunks. UsageProblem for an agent that did not add it."""
+    delete_record(ws, record)
+    remove_text(ws, record.id)
+    sync_documents(ws)

@@ -1,0 +1,120 @@
+"""Retrieval: passages as candidates for a context package, and what a reader should know of where one comes from."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from kl_hooks.documents.indexing import Chunk, load_chunks, search_chunks
+from kl_hooks.index.postings import search_terms
+from kl_hooks.model.package import Candidate
+from kl_hooks.records.pages import PAGE_KIND
+from kl_hooks.records.prompt_injection import injection_reasons
+from kl_hooks.records.query import get_records
+from kl_hooks.records.repository import select_rows
+from kl_hooks.records.retrieval import demote_uncommitted
+from kl_hooks.records.sync import sync
+
+if TYPE_CHECKING:
+    from kl_hooks.model.package import Task
+    from kl_hooks.model.record import Record
+    from kl_hooks.workspace import Workspace
+
+_MAX_PASSAGES: Final = 5
+"""Passages that a context package is offered: prose has words of every task, and must not crowd out code."""
+_LOOKED_AT: Final = 40
+_EXCERPT: Final = 480
+CHANGELOG: Final = re.compile(r"(?i)(^|/)(change|history|news|release|whats?_?-?new)[^/]*(/|$)")
+"""Names everything once, and explains nothing."""
+
+
+def find_documents(ws: Workspace, task: Task, limit: int) -> list[Candidate]:
+    """Return at most `limit` passages that match the task's words, best first; the retriever of context packages.
+
+    A passage of an added document that reads like an instruction states that it is omitted: nobody reviewed it.
+    """
+    signals = task.signals
+    words = [*signals.symbols, *signals.paths, *signals.keywords, *signals.failures]
+    sync(ws)  # the sections of pages, whose IDs are those of their passages
+    found = search_chunks(ws, " ".join(words), limit=_LOOKED_AT)
+    chunks = [one for one in load_chunks(ws, [number for number, _ in found]) if not CHANGELOG.search(one.document)]
+    chunks = chunks[: min(limit, _MAX_PASSAGES)]
+    records = {one.id: one for one in get_records(ws, [one.document for one in chunks if not one.is_file])}
+    made, sections = list[Candidate](), set[str]()
+    for one in chunks:
+        # a section of a page is a node of the graph; of one that was cut in several, only the best passage has its ID
+        node, line = _section_of(ws, one)
+        identifier, line = (node, line) if node and node not in sections else (passage_id(one), one.first_line)
+        sections.add(node)
+        title, lines = " › ".join(dict.fromkeys((one.title, *one.heading))), f"{one.first_line}-{one.last_line}"
+        base = Candidate(
+            id=identifier, kind=PAGE_KIND, title=title, text=f"{title} (lines {lines})\n{_excerpt(one.text, words)}",
+            summary=f"{one.document}:{lines} {title}", path=one.document, line=line, freshness="current",
+            authority="human", reasons=("a passage of the docs with words of the task",),
+        )  # fmt: skip
+        if one.is_file:
+            made.append(base)
+        elif record := records.get(one.document):
+            made.append(_added_candidate(base, record, injection_reasons(one.text)))
+    return demote_uncommitted(ws, made)
+
+
+def _section_of(ws: Workspace, one: Chunk) -> tuple[str, int]:
+    """Return the graph ID of the section of a page that a passage is in, and its first line; ("", 0) if it is none."""
+    sql = "SELECT node, line FROM chunk WHERE path = ? AND line <= ? ORDER BY line DESC LIMIT 1"
+    rows = select_rows(ws, sql, (one.document, one.first_line), "graph") if one.is_file else []
+    return (rows[0][0], rows[0][1]) if rows else ("", 0)
+
+
+def _excerpt(text: str, words: Sequence[str]) -> str:
+    """Return the text from the paragraph with the most of these words on, in whole lines."""
+    wanted = set(search_terms(words))
+    paragraphs = [part.strip("\n") for part in text.split("\n\n") if part.strip()]
+    scores = [len(wanted.intersection(search_terms([part]))) for part in paragraphs]
+    best = scores.index(max(scores)) if scores else 0
+    made = ""
+    for line in "\n".join(paragraphs[best:]).split("\n"):
+        if len(made) + len(line) > _EXCERPT:
+            return f"{made or line[:_EXCERPT]}…"
+        made += f"{line.rstrip()}\n"
+    return made.strip()
+
+
+def _added_candidate(base: Candidate, record: Record, suspicions: Sequence[str]) -> Candidate:
+    """The same for an added document: it is as trusted as whoever added it, and governed as its record."""
+    return replace(
+        base, kind="document", path="", line=0, authority=record.authority, tags=record.many("tags"),
+        classification=record.text("classification"), read_from=record.text("source"),
+        marks=() if record.authority == "human" else (record.authority,),
+        omit=f"quarantined: {suspicions[0]}" if suspicions else "",
+        reasons=(f"a passage of {record.id} with words of the task",),
+        touches=tuple(one.removeprefix("file:") for one in record.many("about")),
+    )  # fmt: skip
+
+
+def passage_id(one: Chunk) -> str:
+    """`file:docs/a.md#L7-L9`, `DOC-0001#L1-L3`."""
+    return f"{'file:' if one.is_file else ''}{one.document}#L{one.first_line}-L{one.last_line}"
+
+
+def passage_marks(ws: Workspace, passages: Sequence[Chunk], *, stale: bool) -> dict[int, tuple[str, ...]]:
+    """Chunk → what a reader should know: who added it, that it reads like an instruction; `stale`: what it names that
+    has changed. Of the repository's own files the last alone.
+    """
+    added = [one for one in passages if not one.is_file]
+    records = {one.id: one for one in get_records(ws, sorted({one.document for one in added}))}
+    found: dict[int, tuple[str, ...]] = {}
+    for one in added:
+        record = records.get(one.document)
+        by = () if record is None or record.authority == "human" else (record.authority,)
+        found[one.id] = (*by, *(("reads like an instruction",) if injection_reasons(one.text) else ()))
+    if stale:
+        from kl_hooks.documents.mentions import stale_mentions
+
+        every = stale_mentions(ws, {one.document for one in passages})
+        for one in passages:
+            own = [mention for mention in every.get(one.document, ()) if mention.written in one.text]
+            found[one.id] = (*found.get(one.id, ()), *(f"stale: {mention}" for mention in own[:2]))
+    return found

@@ -1,0 +1,81 @@
+"""Tools of documents: search them, ask all that is known, add one, index it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Final
+
+from kl_hooks.context.access import access
+from kl_hooks.documents.adding import KIND, NewDocument, add_documents, process_documents
+from kl_hooks.documents.search import KINDS, MODES, MOST, result_to_dict, search
+from kl_hooks.records.query import get_record
+from kl_hooks.tools.kind_tools import author, to_dict
+from kl_hooks.tools.tool import Arguments, Tool, line, number, several
+from kl_hooks.workspace import require_initialized
+
+if TYPE_CHECKING:
+    from kl_hooks.workspace import Workspace
+
+_QUERY: Final = "Words, or a question."
+
+
+def tools() -> Iterator[Tool]:
+    """All of them. `document_create`, which follows from the kind, would make a document without a text."""
+    some = {"query": line(_QUERY), "collections": several("Only documents of these collections.")}
+    yield Tool(
+        "search_documents", "Find passages of documents, best first, each with its file, line and headings.",
+        {**some, "limit": number("Most that are given.", 10, 1, MOST)},
+        lambda ws, given: _search(ws, given, KINDS[:1], given["limit"]), ("query",),
+        also={"knowledge_base_ids": "collections", "top_k": "limit"},
+    )  # fmt: skip
+    more = {"mode": line("How to search.", enum=list(MODES)), "top_k": number("Most that are given.", 10, 1, MOST)}
+    yield Tool(
+        "query_knowledge_base", "One ranked list over documents, records in force and code.", {**some, **more},
+        lambda ws, given: _search(ws, given, (), given["top_k"]), ("query",),
+        also={"knowledge_base_ids": "collections"},
+    )  # fmt: skip
+    new = {
+        "text": line("Its text: Markdown."), "title": line("What it is called."),
+        "collection": line("The set that it belongs to."), "source": line("Where it is from."),
+    }  # fmt: skip
+    for name in ("add_document", "document_create"):
+        yield Tool(
+            name, "Add a document and index it, in your name: what agents add is shown as theirs.", new, _add,
+            ("text",), True, {"content": "text", "knowledge_base_id": "collection"},
+        )  # fmt: skip
+    yield Tool(
+        "process_document", "Index an added document again.", {"id": line("Its id, such as DOC-0001.")}, _process,
+        ("id",), True,
+    )  # fmt: skip
+
+
+def _search(ws: Workspace, given: Arguments, kinds: tuple[str, ...], most: int) -> Any:
+    # what is denied must not be counted either, so the search omits it, not the answer
+    with access(ws, "search of documents", author(ws)) as may:
+        found = search(
+            ws,
+            given["query"],
+            given.get("mode") or MODES[0],
+            given.get("collections") or (),
+            most,
+            kinds=kinds,
+            may=may,
+        )
+    return {
+        "results": [result_to_dict(one) for one in found.results], "total": found.total, "counts": dict(found.counts),
+        "notes": list(found.notes),
+    }  # fmt: skip
+
+
+def _add(ws: Workspace, given: Arguments) -> Any:
+    require_initialized(ws)
+    name, title = given.get("source") or "-", given.get("title") or ""
+    new = NewDocument(name, given["text"].encode("utf-8", "replace"), title, "api")
+    (record,) = add_documents(ws, [new], given.get("collection") or "", by=author(ws))
+    return to_dict(ws, process_documents(ws, [record.id])[0])
+
+
+def _process(ws: Workspace, given: Arguments) -> Any:
+    require_initialized(ws)
+    record = get_record(ws, given["id"], KIND)
+    return to_dict(ws, process_documents(ws, [record.id])[0])
