@@ -76,18 +76,20 @@ def anything(draw: st.DrawFn) -> Executed:
     names = st.tuples(PATHS, SYMBOLS).map("::".join)
     sets = st.dictionaries(names, st.dictionaries(known, st.sampled_from(subject.PHASES)))
     modules = draw(st.dictionaries(PATHS, st.lists(known, min_size=1))) if places else {}
-    return executed_sets(
+    found = executed_sets(
         draw(sets), places, modules=modules,
         imports=draw(st.dictionaries(PATHS, st.lists(PATHS, min_size=1).map(tuple))),
         unknown=draw(st.dictionaries(PATHS, SYMBOLS)), files=draw(st.dictionaries(SYMBOLS, SYMBOLS)),
         incomplete=draw(st.dictionaries(SYMBOLS, SYMBOLS)),
     )  # fmt: skip
+    return replace(found, runtime=draw(st.dictionaries(PATHS, st.lists(PATHS, min_size=1).map(tuple))))
 
 
 def plain(one: Executed) -> object:
     return (
         one.run, one.recorder, one.symbols, {name: dict(one.tests[name]) for name in one.tests}, dict(one.modules),
         dict(one.imports), dict(one.places), dict(one.unknown), dict(one.files), dict(one.incomplete),
+        dict(one.runtime),
     )  # fmt: skip
 
 
@@ -111,7 +113,7 @@ def test_file_and_store_give_back_what_was_recorded(
     assert plain(read_executed(folder / f"{one.run}.executed", digest)) == plain(one)
     with tables.transaction():
         tables.execute("DELETE FROM executed_run")
-        subject._store(tables, one)
+        subject.store_executed(tables, one)
     found = executed_of_run(tables, one.run)
     assert found is not None
     assert plain(found) == plain(one)
@@ -150,8 +152,10 @@ def test_a_run_is_imported_with_its_receipt_and_found_by_symbol(repo: Checkout) 
         assert plain(found) == plain(replace(ONE, run=first))
         index = {one.symbol: one.content_hash for one in ONE.symbols}
         assert subject.tests_of_symbols(db, ["function:app.core.add", "function:app.core.sub", "function:none"]) == {
-            "function:app.core.add": {TESTS[0][0]: Execution(second, "f" * 16, 2)},
-            "function:app.core.sub": {TESTS[1][0]: Execution(first, index["function:app.core.sub"])},
+            "function:app.core.add": {TESTS[0][0]: Execution(second, "f" * 16, 2, "sys.monitoring")},
+            "function:app.core.sub": {
+                TESTS[1][0]: Execution(first, index["function:app.core.sub"], 1, "sys.monitoring")
+            },
         }
         assert subject.altered_parts(db) == []
     with repo.workspace().store.writing() as db, db.transaction():
