@@ -25,7 +25,7 @@ from bench.table import Row, against, show
 from kl_hooks.code.query.lookup import SYMBOLS
 from kl_hooks.code.query.session import refresh_graph
 from kl_hooks.context.build import build
-from kl_hooks.context.ranking import StoredCode, rank
+from kl_hooks.context.ranking import StoredCode, _missing, rank
 from kl_hooks.index.postings import OTHER, SOURCE, Segments, split
 from kl_hooks.model.package import Request
 from kl_hooks.workspace import Workspace, open_workspace
@@ -138,8 +138,8 @@ def ranking(ws: Workspace) -> None:
     with ws.store.reading("graph") as db:
         assert db is not None
         segments = Segments(db)
-        for corpus in (SOURCE, OTHER):
-            rank(StoredCode(db, corpus, segments), TASK, corpus == SOURCE)
+        source = rank(StoredCode(db, SOURCE, segments), TASK)
+        rank(StoredCode(db, OTHER, segments), TASK, is_source=False, most=_missing(source, TASK))
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ that every Python ranks alike.
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from heapq import nlargest
@@ -15,7 +16,7 @@ from itertools import accumulate
 from math import log, sqrt
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, TypeVar
 
-from kl_hooks.code.query.lookup import SYMBOLS, symbols_by_id
+from kl_hooks.code.query.lookup import symbols_by_id
 from kl_hooks.context.signals import MOST_TEXT, without_report
 from kl_hooks.errors import EnvironmentProblem
 from kl_hooks.graph import links
@@ -119,6 +120,10 @@ _OTHER_SHARE: Final = 80
 _PATH: Final = re.compile(r"(?<![\w./-])[\w./-]{1,300}\.py\b")
 
 
+_RANKED: Final = ("function", "method", "property", "type", "interface")
+"""Kinds of symbols that are ranked."""
+
+
 class SymbolRow(NamedTuple):
     """A symbol of a file, as ranking needs it."""
 
@@ -127,6 +132,8 @@ class SymbolRow(NamedTuple):
     signature: str = ""
     doc: str = ""
     """First line of the docstring."""
+    qualname: str = ""
+    """Its name within its module; empty for the module."""
 
     @property
     def kind(self) -> str:
@@ -143,8 +150,8 @@ class CodeReader(Protocol):
     @property
     def history(self) -> History | None: ...
 
-    def symbols(self, paths: Collection[str]) -> Mapping[str, Sequence[SymbolRow]]:
-        """Path → all symbols of that file, the module first, in the order that postings call by place."""
+    def symbols(self, places: Mapping[str, Collection[int]]) -> Mapping[tuple[str, int], SymbolRow]:
+        """(path, place) → the symbol there, of these places in files; postings call symbols by place."""
         ...
 
     def definitions(self, names: Collection[str]) -> Mapping[str, Sequence[str]]:
@@ -164,7 +171,7 @@ class RankedFile:
     score: int
     """Millionths; comparable within one ranking only."""
     parts: Mapping[str, int] = field(default_factory=dict)
-    """Signal → what it gave, millionths."""
+    """Signal → what it gave, millionths; of the best files only."""
     is_source: bool = True
     """False for tests, examples and the like."""
 
@@ -240,7 +247,15 @@ def rank_code(ws: Workspace, task: str, signals: Signals = _NO_SIGNALS) -> CodeR
         if failure.tests:
             query = _without_words_of_tests(query, others.postings)
         source = rank(StoredCode(db, SOURCE, segments), query, failure=failure)
-        return merge(source, rank(others, query, is_source=False), task)
+        return merge(source, rank(others, query, is_source=False, most=_missing(source, task)), task)
+
+
+def _missing(source: CodeRanking, task: str) -> int:
+    """How many symbols of tests and examples become candidates besides those of source."""
+    if is_about_tests(task):
+        return sys.maxsize  # ranked among those of source: any can be
+    paths = {one.path for one in source.files[:_SHOWN]}
+    return max(ROWS - len(paths) - sum(one.path in paths for one in source.symbols), 0)
 
 
 def _recorded(
@@ -365,22 +380,33 @@ class StoredCode:
         self.postings: Postings = StoredPostings(db, corpus, segments)
         self.history: History | None = StoredHistory(db) if corpus == SOURCE else None
 
-    def symbols(self, paths: Collection[str]) -> Mapping[str, Sequence[SymbolRow]]:
+    def symbols(self, places: Mapping[str, Collection[int]]) -> Mapping[tuple[str, int], SymbolRow]:
         """As `CodeReader.symbols`."""
-        found: dict[str, list[SymbolRow]] = {}
-        for some in chunks(sorted(paths)):
-            sql = f"""SELECT path, id, line, signature, doc FROM {SYMBOLS}
-                WHERE path IN ({placeholders(some)}) AND sort <> 'test' ORDER BY path, place"""
-            for path, *row in self._db.rows(sql, some):
-                found.setdefault(path, []).append(SymbolRow(*row))
+        files = {}
+        for some in chunks(sorted(places)):
+            sql = f"SELECT number, path, module FROM files WHERE path IN ({placeholders(some)})"
+            files.update((number, (path, module)) for number, path, module in self._db.rows(sql, some))
+        wanted = [(number, at) for number, (path, _) in files.items() for at in places[path]]
+        found: dict[tuple[str, int], SymbolRow] = {}
+        for some in chunks(wanted):
+            # the numbers are ours, and two for each row are more than a statement takes (SQLite before 3.32: 999);
+            # CROSS JOIN: these first, as the query planner does not know how few they are
+            pairs = ", ".join(f"({number}, {at})" for number, at in some)
+            sql = f"""WITH wanted(file, place) AS (VALUES {pairs})
+                SELECT r.file, r.place, r.sort, r.rest, r.line, r.signature, r.doc
+                FROM wanted w CROSS JOIN symbol_rows r ON r.file = w.file AND r.place = w.place"""
+            for number, at, sort, rest, line, signature, doc in self._db.rows(sql):
+                path, module = files[number]
+                found[path, at] = SymbolRow(f"{sort}:{module}{rest}", line, signature, doc, rest[1:])
         return found
 
     def definitions(self, names: Collection[str]) -> Mapping[str, Sequence[str]]:
         """As `CodeReader.definitions`."""
         rows: list[tuple[str, str]] = []
         for some in chunks(sorted(names)):
-            sql = f"SELECT name, path, id FROM {SYMBOLS} WHERE name IN ({placeholders(some)}) ORDER BY path, id"
-            rows += [(name, path) for name, path, identifier in self._db.rows(sql, some) if _is_ranked(identifier)]
+            sql = f"""SELECT r.name, f.path FROM symbol_rows r JOIN files f ON f.number = r.file
+                WHERE r.name IN ({placeholders(some)}) AND r.sort IN ({placeholders(_RANKED)})"""
+            rows += self._db.rows(sql, (*some, *_RANKED))
         known = self.postings.existing(path for _, path in rows)
         found: dict[str, list[str]] = {}
         for name, path in rows:
@@ -396,15 +422,18 @@ class StoredCode:
 
 
 def rank(
-    reader: CodeReader, task: str | Query, is_source: bool = True, failure: Failure = _NO_FAILURE
+    reader: CodeReader, task: str | Query, is_source: bool = True, failure: Failure = _NO_FAILURE, most: int = ROWS
 ) -> CodeRanking:  # fmt: skip
-    """Rank the files and symbols of one corpus for a task. Without a word that is known anywhere: nothing."""
+    """Rank the files and symbols of one corpus for a task. Without a word that is known anywhere: nothing.
+
+    `most`: so many symbols of the files that become candidates are wanted; those after them are not all there.
+    """
     query = read_query(task) if isinstance(task, str) else task
     if not query.weights:
         return CodeRanking()
     scores = _Scores(reader, query, failure)
     files = scores.files(is_source)
-    return CodeRanking(files, scores.symbols(files[:_FILES]))
+    return CodeRanking(files, scores.symbols(files[:_FILES], _SHOWN if is_source else _SHOWN_OTHERS, most))
 
 
 def merge(source: CodeRanking, other: CodeRanking, task: str) -> CodeRanking:
@@ -522,9 +551,10 @@ class _Scores:
             for path, value in values.items():
                 parts.setdefault(path, {})[name] = best_words * value
         self._file_scores = {path: round(sum(some.values()), 9) for path, some in parts.items()}
+        scores = {path: _millionths(score) for path, score in self._file_scores.items()}
         return tuple(
-            RankedFile(path, _millionths(self._file_scores[path]), _whole(parts[path]), is_source)
-            for path in sorted(parts, key=lambda path: (-_millionths(self._file_scores[path]), path))
+            RankedFile(path, scores[path], _whole(parts[path]) if place < _FILES else {}, is_source)
+            for place, path in enumerate(sorted(parts, key=lambda path: (-scores[path], path)))
         )
 
     def _failure_scores(self) -> dict[str, dict[str, float]]:
@@ -664,53 +694,61 @@ class _Scores:
                 found[one] = found.get(one, 0.0) + strength[path] / (len(those) + 1)
         return found
 
-    def symbols(self, files: Sequence[RankedFile]) -> tuple[RankedSymbol, ...]:
-        """The symbols of these files, best first."""
-        paths = {one.path for one in files}
+    def symbols(self, files: Sequence[RankedFile], shown: int, most: int) -> tuple[RankedSymbol, ...]:
+        """The best symbols of these files, best first: all of the best `most` of the first `shown` files, and the best.
+
+        Only those are read that can be among them: of the others nothing is known but what words, names, pairs and
+        callers give.
+        """
+        if not most:
+            return ()
         callers = self._caller_scores()
-        tops = [max(values.values(), default=0.0) for values in (self.words, self.names, self.pairs, callers)]
+        given = (
+            ("words", _SYMBOL_WORDS, self.words), ("names", _SYMBOL_NAMES, self.names),
+            ("pairs", _SYMBOL_PAIRS, self.pairs), ("callers", _SYMBOL_CALLER, callers),
+        )  # fmt: skip
+        signals = [(part, weight, some, max(some.values())) for part, weight, some in given if any(some.values())]
         best = max(self._file_scores.values(), default=0.0)
-        rows = self._reader.symbols(paths)
-        places_of = self._reader.postings.places(paths)
-        signals = [
-            one
-            for one in zip(
-                ("words", "names", "pairs", "callers"),
-                (_SYMBOL_WORDS, _SYMBOL_NAMES, _SYMBOL_PAIRS, _SYMBOL_CALLER),
-                (self.words, self.names, self.pairs, callers), tops, strict=True,
-            )
-            if one[3]
-        ]  # fmt: skip
-        found: list[RankedSymbol] = []
-        for one in files:
-            symbols = rows.get(one.path, ())
+        places_of = self._reader.postings.places({one.path for one in files})
+        changed = {path for _, path in self._failure.changed}
+        parts_of: list[tuple[RankedFile, int, dict[str, float], float]] = []
+        least: list[float] = []
+        for number, one in enumerate(files):
             first, places = places_of.get(one.path, (0, ()))
-            module = symbols[0].id.partition(":")[2] if symbols else ""
             of_file = _SYMBOL_FILE * (1 + max(self._file_scores[one.path] - best, -6) / 6)
             for doc, at in enumerate(places, first):
-                if at >= len(symbols):
-                    continue
-                symbol = symbols[at]
-                kind, _, name = symbol.id.partition(":")
-                if kind == "namespace":
-                    continue
-                name = name[len(module) + 1 :]
                 parts = {part: weight * values[doc] / top for part, weight, values, top in signals if doc in values}
                 parts["file"] = of_file
-                if "." not in name:
-                    parts["top level"] = _TOP_LEVEL
-                if kind in ("type", "interface"):
-                    parts["class"] = _CLASS
-                if (symbol.id, one.path) in self._failure.changed:
-                    parts["changed"] = _SYMBOL_CHANGED
-                score = _millionths(sum(parts.values()))
-                found.append(
-                    RankedSymbol(
-                        symbol.id, one.path, symbol.line, name, kind, score, _whole(parts), one.is_source,
-                        symbol.signature, symbol.doc,
-                    )
-                )  # fmt: skip
+                known = sum(parts.values())
+                parts_of.append((one, at, parts, known + _TOP_LEVEL + (_SYMBOL_CHANGED if one.path in changed else 0)))
+                if number < shown and at:  # the first one is the module
+                    least.append(known + _CLASS)
+        # half a millionth: scores are rounded
+        enough = nlargest(most, least)[-1] - 1e-6 if len(least) >= most else -10.0
+        chosen = [(one, at, parts) for one, at, parts, bound in parts_of if bound >= enough]
+        wanted: dict[str, list[int]] = {}
+        for one, at, _ in chosen:
+            wanted.setdefault(one.path, []).append(at)
+        rows = self._reader.symbols(wanted)
+        found = [
+            self._ranked_symbol(one, rows[one.path, at], parts)
+            for one, at, parts in chosen
+            if (one.path, at) in rows and rows[one.path, at].kind != "namespace"
+        ]
         return tuple(sorted(found, key=lambda one: (-one.score, one.id, one.path)))
+
+    def _ranked_symbol(self, file: RankedFile, row: SymbolRow, parts: dict[str, float]) -> RankedSymbol:
+        kind, name = row.kind, row.qualname
+        if "." not in name:
+            parts["top level"] = _TOP_LEVEL
+        if kind in ("type", "interface"):
+            parts["class"] = _CLASS
+        if (row.id, file.path) in self._failure.changed:
+            parts["changed"] = _SYMBOL_CHANGED
+        score = _millionths(sum(parts.values()))
+        return RankedSymbol(
+            row.id, file.path, row.line, name, kind, score, _whole(parts), file.is_source, row.signature, row.doc
+        )
 
     def _caller_scores(self) -> dict[int, float]:
         """Document → what the best symbols that it names give to it."""
@@ -718,11 +756,19 @@ class _Scores:
         if not best:
             return {}
         top = max(score for _, score in best)
-        paths = {self._path_of[doc] for doc, _ in best}
-        rows, places = self._reader.symbols(paths), self._reader.postings.places(paths)
+        places = self._reader.postings.places({self._path_of[doc] for doc, _ in best})
+        wanted: dict[str, list[int]] = {}
+        where: dict[int, tuple[str, int]] = {}
+        for doc, _ in best:
+            path = self._path_of[doc]
+            first, of_file = places[path]
+            where[doc] = path, of_file[doc - first]
+            wanted.setdefault(path, []).append(where[doc][1])
+        rows = self._reader.symbols(wanted)
         strength: dict[str, float] = {}
         for doc, score in best:
-            name = self._name_of(doc, rows, places)
+            row = rows.get(where[doc])
+            name = row.id.rpartition(".")[2] if row is not None and row.kind != "namespace" else ""
             if name:
                 strength[name] = strength.get(name, 0.0) + (score / top) ** 2
         defined = self._reader.definitions(strength)
@@ -743,26 +789,10 @@ class _Scores:
                         found[doc] = found.get(doc, 0.0) + gain
         return found
 
-    def _name_of(
-        self, doc: int, rows: Mapping[str, Sequence[SymbolRow]], places: Mapping[str, tuple[int, Sequence[int]]]
-    ) -> str:
-        """The name of a document's symbol; empty for a module."""
-        path = self._path_of[doc]
-        first, of_file = places[path]
-        at, symbols = of_file[doc - first], rows.get(path, ())
-        if at >= len(symbols) or symbols[at].kind == "namespace":
-            return ""
-        return symbols[at].id.rpartition(".")[2]
-
 
 def _all_docs(columns: Iterable[Columns]) -> set[int]:
     """The documents that any of these terms is in."""
     return set().union(*(one.docs for one in columns))
-
-
-def _is_ranked(identifier: str) -> bool:
-    """True for the ID of a function, method or class."""
-    return identifier.startswith(("function:", "method:", "property:", "type:", "interface:"))
 
 
 def _positions(columns: Columns, wanted: Collection[int]) -> dict[int, set[int]]:
@@ -781,8 +811,10 @@ def _idf(number: int, hits: int) -> float:
     return log(1 + (number - hits + 0.5) / (hits + 0.5))
 
 
-def _geometric(values: Iterable[float]) -> float:
+def _geometric(values: Sequence[float]) -> float:
     """The sum of values, each next best one halved."""
+    if len(values) == 1:  # most files have one symbol with a word
+        return values[0]
     return sum(value * _DECAY**place for place, value in enumerate(nlargest(50, values)))
 
 

@@ -152,9 +152,15 @@ class MemoryCode:
         self.history: History | None = history
         self._importers: dict[str, set[str]] | None = None
 
-    def symbols(self, paths: Collection[str]) -> dict[str, list[SymbolRow]]:
+    def symbols(self, places: Mapping[str, Collection[int]]) -> dict[tuple[str, int], SymbolRow]:
         """As `CodeReader.symbols`."""
-        return {path: self.files[path].symbols for path in paths}
+        found: dict[tuple[str, int], SymbolRow] = {}
+        for path, wanted in places.items():
+            rows = self.files[path].symbols
+            start = len(rows[0].id.partition(":")[2]) + 1 if rows else 0
+            for at in (one for one in wanted if one < len(rows)):
+                found[path, at] = rows[at]._replace(qualname=rows[at].id.partition(":")[2][start:])
+        return found
 
     def definitions(self, names: Collection[str]) -> dict[str, list[str]]:
         """As `CodeReader.definitions`."""

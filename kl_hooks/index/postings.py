@@ -18,8 +18,9 @@ from array import array
 from bisect import bisect_right
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from enum import IntEnum
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import accumulate, compress
+from operator import not_
 from sys import byteorder
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, cast
 
@@ -523,9 +524,27 @@ def _write_segment(
     db: Rows, segment: int, first: int, docs: int, files: Sequence[SegmentFile],
     postings: Mapping[tuple[int, str], Columns],
 ) -> None:  # fmt: skip
-    listed = zlib.compress(json.dumps(list(zip(*files, strict=True)), ensure_ascii=False).encode(), 1)
-    db.many("INSERT INTO term_segments VALUES (?, ?, ?, ?)", [(segment, first, docs, listed)])
+    db.many("INSERT INTO term_segments VALUES (?, ?, ?, ?)", [(segment, first, docs, _pack_files(files))])
     db.many("INSERT INTO term_blocks VALUES (?, ?, ?, ?)", ((segment, *row) for row in _blocks(postings)))
+
+
+def _pack_files(files: Sequence[SegmentFile]) -> bytes:
+    """The files that have documents: their number, four columns of numbers, and their paths, which have no NUL."""
+    some = [one for one in files if one.docs + one.minor]
+    numbers = array("I", [len(some)])
+    for column in ([one.corpus for one in some], [one.first for one in some], [one.docs for one in some],
+                   [one.minor for one in some]):  # fmt: skip
+        numbers.extend(column)
+    paths = "\0".join(one.path for one in some).encode("utf-8", "surrogatepass")
+    return zlib.compress(_little(numbers).tobytes() + paths, 1)
+
+
+def _unpack_files(packed: bytes) -> _Files:
+    raw = zlib.decompress(packed)
+    (count,) = _column("I", raw[:4])
+    corpora, firsts, docs, minor = (_column("I", raw[4 + 4 * count * at : 4 + 4 * count * (at + 1)]) for at in range(4))
+    paths = raw[4 + 16 * count :].decode("utf-8", "surrogatepass").split("\0") if count else []
+    return _Files(corpora, paths, firsts, docs, minor)
 
 
 def _blocks(postings: Mapping[tuple[int, str], Columns]) -> Iterator[tuple[int, str, bytes]]:
@@ -734,10 +753,16 @@ class _Files(NamedTuple):
     def places(self, docs: Iterable[int], minor: bool = False) -> dict[int, int]:
         """Document → the place of its file here; those of no file are omitted, and minor ones unless `minor`."""
         found: dict[int, int] = {}
-        firsts, counts = self.firsts, self.docs
-        for doc in docs:
-            place = bisect_right(firsts, doc) - 1
-            if place >= 0 and doc < firsts[place] + counts[place] + (self.minor[place] if minor else 0):
+        place, end, following = -1, 0, -1
+        # in order, a file is looked for once and not for each of its documents
+        for doc in sorted(docs):
+            if doc >= following:
+                place = bisect_right(self.firsts, doc) - 1
+                if place < 0:
+                    continue
+                end = self.firsts[place] + self.docs[place] + (self.minor[place] if minor else 0)
+                following = self.firsts[place + 1] if place + 1 < len(self.firsts) else doc + (1 << 62)
+            if doc < end:
                 found[doc] = place
         return found
 
@@ -756,14 +781,11 @@ class Segments:
         rows = db.rows("SELECT segment, files FROM term_segments ORDER BY first")
         dead = {first for (first,) in db.rows("SELECT first FROM term_dead")}
         self.numbers = [number for number, _ in rows]
-        files = _Files([], [], [], [], [])
+        files = _Files(array("I"), [], array("I"), array("I"), array("I"))
         for _, packed in rows:
-            for column, more in zip(files, json.loads(zlib.decompress(packed)), strict=True):
-                cast("list[object]", column).extend(more)
-        self.files = files.chosen(
-            docs + minor > 0 and first not in dead
-            for first, docs, minor in zip(files.firsts, files.docs, files.minor, strict=True)
-        )
+            for column, more in zip(files, _unpack_files(packed), strict=True):
+                cast("list[object]", column).extend(cast("list[object]", more))
+        self.files = files.chosen(map(not_, map(dead.__contains__, files.firsts))) if dead else files
         """Those that there are."""
 
 
@@ -776,25 +798,31 @@ class StoredPostings:
         # source has many files, which are read sooner where they are listed together
         self._segments = segments or Segments(db, corpus if corpus in (KNOWLEDGE, CHUNKS) else None)
         self._files = self._segments.files.chosen(map(corpus.__eq__, self._segments.files.corpora))
-        self._known = frozenset(compress(self._files.paths, self._files.docs))
 
     def find(self, terms: Iterable[str]) -> dict[str, Columns]:
         """As `Postings.find`."""
         wanted = sorted(set(terms)) if self._files.paths else ()
         found: dict[str, Columns] = {}
-        sql = """SELECT term, packed FROM term_blocks
-            WHERE segment = ? AND corpus = ? AND term <= ? ORDER BY term DESC LIMIT 1"""
-        for segment in self._segments.numbers:
-            blocks: dict[str, tuple[bytes, set[str]]] = {}
-            for term in wanted:
-                for first, packed in self._db.rows(sql, (segment, self._corpus, term)):
-                    blocks.setdefault(first, (packed, set()))[1].add(term)
-            for packed, some in blocks.values():
-                for term, columns in unpack(packed, some).items():
-                    if term in found:
-                        _extend(found[term], columns, 0)
-                    else:
-                        found[term] = columns
+        for some in chunks(wanted):
+            # the block of a term is the last one that begins before it or with it
+            sql = f"""WITH wanted(term) AS (VALUES {", ".join(["(?)"] * len(some))})
+                SELECT w.term, s.segment, (SELECT MAX(b.term) FROM term_blocks b
+                    WHERE b.segment = s.segment AND b.corpus = ? AND b.term <= w.term)
+                FROM term_segments s, wanted w ORDER BY s.first, w.term"""
+            blocks: dict[tuple[int, str], set[str]] = {}
+            for term, segment, first in self._db.rows(sql, (*some, self._corpus)):
+                if first is not None:
+                    blocks.setdefault((segment, first), set()).add(term)
+            for segment in dict.fromkeys(number for number, _ in blocks):
+                here = [first for number, first in blocks if number == segment]
+                sql = f"""SELECT term, packed FROM term_blocks
+                    WHERE segment = ? AND corpus = ? AND term IN ({placeholders(here)})"""
+                for first, packed in self._db.rows(sql, (segment, self._corpus, *here)):
+                    for term, columns in unpack(packed, blocks[segment, first]).items():
+                        if term in found:
+                            _extend(found[term], columns, 0)
+                        else:
+                            found[term] = columns
         return found
 
     def paths_of(self, docs: Iterable[int], minor: bool = False) -> dict[int, str]:
@@ -807,9 +835,13 @@ class StoredPostings:
         made = self._files.places(docs, minor=True)
         return {doc: SegmentFile._make(column[place] for column in self._files) for doc, place in made.items()}
 
+    @cached_property
+    def _known(self) -> set[str]:
+        return set(compress(self._files.paths, self._files.docs))
+
     def existing(self, paths: Iterable[str]) -> set[str]:
         """As `Postings.existing`."""
-        return set(self._known.intersection(paths))
+        return self._known.intersection(paths)
 
     def places(self, paths: Collection[str], minor: bool = False) -> dict[str, tuple[int, Sequence[int]]]:
         """As `Postings.places`; `minor`: of the minor ones, too."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+import sys
 from pathlib import Path
 
 import click
@@ -18,6 +19,7 @@ from kl_hooks.context.ranking import (
     Failure,
     RankedFile,
     RankedSymbol,
+    _Scores,
     _without_words_of_tests,
     code_candidates,
     is_about_tests,
@@ -320,3 +322,35 @@ def test_words_of_many_tests_count_less_in_a_pasted_failure() -> None:
     reader = code({"tests/test_many.py": tests})
     weights = _without_words_of_tests(read_query("runner list basket"), reader.postings).weights
     assert weights["runner"] < weights["list"] / 2 < weights["list"] < weights["basket"] == 2.0
+
+
+@given(st.integers(0, 2**32), st.integers(1, 40), st.integers(1, 6))
+@settings(max_examples=8, deadline=None)
+def test_the_best_symbols_are_those_of_the_whole_ranking(seed: int, most: int, shown: int) -> None:
+    """Against all symbols as the oracle: what is not read can't be among the best of the files that are shown."""
+    chance = random.Random(seed)
+    words = ["cart", "total", "price", "mail", "session", "round", "item", "get"]
+    files = {}
+    for number in range(chance.randint(1, 8)):
+        body = "".join(
+            f"class {chance.choice(words).title()}{n}:\n    def {chance.choice(words)}_{chance.choice(words)}(self):\n"
+            f"        return self.{chance.choice(words)}()\n\n\n"
+            f"def {chance.choice(words)}_{n}():\n    {chance.choice(words)}\n\n\n"
+            for n in range(chance.randint(0, 6))
+        )
+        files[f"src/{chance.choice(words)}_{number}.py"] = f"import os\n\n\n{body}"
+    reader = code(files)
+    changed = Failure(changed=tuple((one.id, one.path) for one in rank(reader, "cart").symbols[-1:]))
+    scores = _Scores(reader, read_query("round the price total of a cart session"), changed)
+    ranked = scores.files(True)
+    whole = scores.symbols(ranked, len(ranked), sys.maxsize)
+    pruned = scores.symbols(ranked, shown, most)
+    paths = {one.path for one in ranked[:shown]}
+    assert [one for one in pruned if one.path in paths][:most] == [one for one in whole if one.path in paths][:most]
+    assert pruned[:1] == whole[:1] and all(one in whole for one in pruned)
+
+
+def test_of_what_is_shown_only_the_best_symbols_are_read() -> None:
+    files = {"src/a.py": "".join(f"def cart_{n}(): return {'cart_total()' if n < 5 else n}\n\n\n" for n in range(200))}
+    assert len(rank(code(files), "cart total", most=5).symbols) < 20
+    assert len(rank(code(files), "cart total").symbols) == 200
