@@ -382,16 +382,16 @@ class StoredCode:
 
     def symbols(self, places: Mapping[str, Collection[int]]) -> Mapping[tuple[str, int], SymbolRow]:
         """As `CodeReader.symbols`."""
-        files = {}
+        files: dict[int, tuple[str, str]] = {}
         for some in chunks(sorted(places)):
             sql = f"SELECT number, path, module FROM files WHERE path IN ({placeholders(some)})"
             files.update((number, (path, module)) for number, path, module in self._db.rows(sql, some))
         wanted = [(number, at) for number, (path, _) in files.items() for at in places[path]]
         found: dict[tuple[str, int], SymbolRow] = {}
-        for some in chunks(wanted):
+        for those in chunks(wanted):
             # the numbers are ours, and two for each row are more than a statement takes (SQLite before 3.32: 999);
             # CROSS JOIN: these first, as the query planner does not know how few they are
-            pairs = ", ".join(f"({number}, {at})" for number, at in some)
+            pairs = ", ".join(f"({number}, {at})" for number, at in those)
             sql = f"""WITH wanted(file, place) AS (VALUES {pairs})
                 SELECT r.file, r.place, r.sort, r.rest, r.line, r.signature, r.doc
                 FROM wanted w CROSS JOIN symbol_rows r ON r.file = w.file AND r.place = w.place"""
