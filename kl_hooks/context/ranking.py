@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     from kl_hooks.index.history import History
     from kl_hooks.index.postings import Columns, Postings, Query
     from kl_hooks.model.package import Task
-    from kl_hooks.proof.symbol_tests import Suspect
     from kl_hooks.store.database import Database
     from kl_hooks.workspace import Workspace
 
@@ -211,7 +210,8 @@ class Failure(NamedTuple):
     """Files of the failing tests."""
     frames: tuple[str, ...] = ()
     """Files of the traceback, the innermost frame's first, each once."""
-    suspects: tuple[Suspect, ...] = ()
+    suspects: tuple[tuple[str, str, float], ...] = ()
+    """(ID, path, score) of what the tests executed."""
     changed: tuple[tuple[str, str], ...] = ()
     """(ID, path) of the symbols that changed since the tests passed."""
 
@@ -260,7 +260,7 @@ def _missing(source: CodeRanking, task: str) -> int:
 
 def _recorded(
     ws: Workspace, db: Database, tests: Sequence[str]
-) -> tuple[tuple[Suspect, ...], tuple[tuple[str, str], ...]]:  # fmt: skip
+) -> tuple[tuple[tuple[str, str, float], ...], tuple[tuple[str, str], ...]]:  # fmt: skip
     """What recorded runs show of failing tests; nothing where they can't be read: the words are still there."""
     if not tests:
         return (), ()
@@ -573,8 +573,8 @@ class _Scores:
         known = self._reader.postings.existing(together)
         shares = _of_maximum({path: worth for path, worth in together.items() if path in known})
         executed: dict[str, list[float]] = {}
-        for one in self._failure.suspects:
-            executed.setdefault(one.path, []).append(one.score)
+        for _, path, score in self._failure.suspects:
+            executed.setdefault(path, []).append(score)
         known = self._reader.postings.existing(executed)
         most = _of_maximum({path: max(scores) for path, scores in executed.items() if path in known})
         return {
