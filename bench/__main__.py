@@ -17,6 +17,7 @@ BENCHES = (
     ("bench.update_cost", ()),
     ("bench.records_cost", ()),
     ("bench.closure_cost", ()),
+    ("bench.tiers_cost", ()),
     ("bench.resolver_quality", ()),
     ("bench.executed_symbols", ()),
     ("bench.proof_quality", ("flaky",)),
