@@ -130,6 +130,15 @@ class Policy(NamedTuple):
     """
 
 
+def schema_hook(*schemas: Schema) -> Callable[[], Sequence[Schema]]:
+    """The `kl_schema` of a package whose tables are always the same: data, so that no code of it runs to name them."""
+
+    def kl_schema() -> Sequence[Schema]:
+        return schemas
+
+    return hookimpl(kl_schema)
+
+
 @hookspec
 def kl_schema() -> Schema | Sequence[Schema]:  # type: ignore[empty-body]
     """Called when a database is opened for writing. Every answer counts; steps run by their owners' names."""

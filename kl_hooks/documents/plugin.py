@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from kl_hooks.hookspecs import Retriever, Schema, hookimpl
+from kl_hooks.hookspecs import Retriever, Schema, hookimpl, schema_hook
 
 _ADDED: Final = """
 CREATE TABLE document_collection (
@@ -62,10 +62,8 @@ CREATE INDEX document_names_chunk ON document_names (chunk);
 """
 
 
-@hookimpl
-def kl_schema() -> Sequence[Schema]:
-    """Added documents and their collections; and chunks, which are derived."""
-    return [Schema("documents", "kl", (_ADDED,)), Schema("documents", "graph", (_CHUNKS,))]
+kl_schema = schema_hook(Schema("documents", "kl", (_ADDED,)), Schema("documents", "graph", (_CHUNKS,)))
+"""Added documents and their collections; and chunks, which are derived."""
 
 
 @hookimpl

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from kl_hooks.hookspecs import Policy, Schema, hookimpl
+from kl_hooks.hookspecs import Policy, Schema, hookimpl, schema_hook
 
 _TIERS: Final = """
 CREATE TABLE short_entry (
@@ -116,9 +116,7 @@ CREATE TABLE tier_cursor (
 """
 
 
-@hookimpl
-def kl_schema() -> Schema:
-    return Schema("tiers", "kl", (_TIERS,))
+kl_schema = schema_hook(Schema("tiers", "kl", (_TIERS,)))
 
 
 @hookimpl
