@@ -29,7 +29,7 @@ CLONES: Final = "KL_BENCH_CLONES"
 PLUGIN: Final = ("-p", "pytest_kl.plugin", "--kl")
 _SECONDS: Final = 300
 # a file that a broken test leaves open fails the later test in which it is collected: nothing that this one executes
-_QUIET: Final = ("-p", "no:unraisableexception", "-p", "no:randomly", "-p", "no:cacheprovider")
+_QUIET: Final = ("-p", "no:unraisableexception", "-p", "no:randomly", "-o", "cache_dir=.git/pytest_cache")
 _FIXED: Final = ("-q", "--tb=no", *_QUIET, "-o", "addopts=")
 
 
