@@ -195,3 +195,8 @@ def kl_redact() -> Iterable[tuple[str, Callable[[str], str]]]:  # type: ignore[e
 @hookspec(firstresult=True)
 def kl_embedder(workspace: Any) -> Embedder | None:
     """Called when vectors are needed and the user's settings do not turn them off. The first embedder given is used."""
+
+
+@hookspec(firstresult=True)
+def kl_summarize(workspace: Any, question: str, passages: Sequence[tuple[str, str]]) -> str | None:
+    """Called with the best passages of an answer, each with its source. Without an answer the passages are quoted."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -10,10 +11,12 @@ import click
 from kl_hooks.cli.options import format_option
 from kl_hooks.cli.output import print_list, warn, workspace
 from kl_hooks.cli.record_output import agent_access, warn_of_index_problems
+from kl_hooks.context.package_log import record_search
+from kl_hooks.documents.rounds import MOST_ROUNDS, Round, answer_to_dict, search_in_rounds
 from kl_hooks.documents.search import KINDS, MODES, MOST, Options, result_to_dict
 from kl_hooks.documents.search import search as search_everything
 from kl_hooks.index.fusion import FUSIONS
-from kl_hooks.model.text import one_line
+from kl_hooks.model.text import counted, name_list, one_line
 
 if TYPE_CHECKING:
     from kl_hooks.documents.search import Result
@@ -41,11 +44,15 @@ _MANY = 2000
 )  # fmt: skip
 @click.option("--rerank", is_flag=True, help="Rank the best 50 again by how many words of QUERY each has.")
 @click.option("--freshness", is_flag=True, help="Mark passages that name code which changed after they were written.")
+@click.option(
+    "--rounds", type=click.IntRange(0, MOST_ROUNDS), default=0,
+    help="Search again for what is missing, at most so often, and quote the best passages.",
+)  # fmt: skip
 @click.option("--explain", is_flag=True, help="Show what each score is made of.")
 @format_option()
 def search(
     query: tuple[str, ...], mode: str, kinds: tuple[str, ...], collections: tuple[str, ...], top_k: int, fusion: str,
-    rerank: bool, freshness: bool, explain: bool, shape: str,
+    rerank: bool, freshness: bool, rounds: int, explain: bool, shape: str,
 ) -> None:  # fmt: skip
     """Search documents, records in force and code for the words of QUERY, best first.
 
@@ -57,8 +64,15 @@ def search(
     """
     ws, text = workspace(), " ".join(query)
     with agent_access(ws) as may:
-        options = Options(fusion, rerank, _show_progress, freshness)
-        found = search_everything(ws, text, mode, collections, top_k, kinds=kinds, may=may, options=options)
+        options, began = Options(fusion, rerank, _show_progress, freshness), time.perf_counter()
+        if rounds:
+            answer = search_in_rounds(
+                ws, text, mode, collections, top_k, rounds=rounds, kinds=kinds, may=may, options=options
+            )
+            found = answer.found
+        else:
+            found = search_everything(ws, text, mode, collections, top_k, kinds=kinds, may=may, options=options)
+        record_search(ws, found, 1000 * (time.perf_counter() - began))
     warn_of_index_problems()
     for note in found.notes:
         warn(note)
@@ -68,7 +82,15 @@ def search(
         "results": [result_to_dict(one, explain=explain) for one in found.results],
     }  # fmt: skip
     rows = [_lines(number, one, explain) for number, one in enumerate(found.results, 1)]
+    if rounds:
+        plain |= answer_to_dict(answer, explain=explain)
+        rows = [*answer.text.split("\n"), "", *(_round_line(one) for one in answer.rounds)] if found.results else []
     print_list(shape, plain, rows, found.total, f"no matches for: {one_line(text)}")
+
+
+def _round_line(one: Round) -> str:
+    missing = f"; not found: {name_list(list(one.missing), 8)}" if one.missing else ""
+    return f"searched for: {one_line(one.query, 120)} ({counted(one.new, 'new result')}{missing})"
 
 
 def _show_progress(done: int, total: int) -> None:

@@ -10,7 +10,13 @@ import click
 from kl_hooks.cli.options import format_option, top_option
 from kl_hooks.cli.output import counted, print_answer, short, warn, workspace
 from kl_hooks.clock import iso
-from kl_hooks.context.statistics import package_statistics, percent, recall_statistics, suggested_weights
+from kl_hooks.context.statistics import (
+    package_statistics,
+    percent,
+    recall_statistics,
+    search_statistics,
+    suggested_weights,
+)
 from kl_hooks.errors import KlError
 from kl_hooks.model.text import name_list, one_line
 
@@ -91,6 +97,39 @@ def recall_(limit: int, shape: str) -> None:
     )
     if not compared and shape == "text":
         warn("no commit names a package. Let commits do so with: kl hooks install --only commit-msg")
+
+
+@stats.command("search", epilog="Example: kl stats search --days 30")
+@click.option("--days", type=click.IntRange(1, 36_500), help="Only the last so many days.")
+@top_option(10, text="Most queries listed.")
+@format_option()
+def search_(days: int | None, limit: int, shape: str) -> None:
+    """Searches of documents, records and code: by mode, how many, how good, how fast; and what nobody found.
+
+    Counted from the package log, which has the query and the IDs of the results of each search.
+    """
+    from kl_hooks.context.package_log import events_newest_first
+
+    ws = workspace()
+    since = iso(ws.clock.now() - days * _DAY) if days else ""
+    found = search_statistics(events_newest_first(ws.state), since, limit)
+    print_answer(shape, {"schema": "kl.stats.search/1", **found}, _search_lines(found))
+    if not found["searches"] and shape == "text":
+        warn("no search is recorded here. Try: kl search rounding of totals")
+
+
+def _search_lines(found: Mapping[str, Any]) -> Iterator[str]:
+    if not found["searches"]:
+        return
+    yield f"{'mode':<8}  {'searches':>8}  {'results':>7}  {'empty':>5}  {'mean score':>10}  {'median ms':>9}"
+    for mode, one in found["modes"].items():
+        score = "–" if one["mean_score"] is None else f"{one['mean_score']:.2f}"
+        counts = f"{one['searches']:>8,}  {one['results']:>7.1f}  {one['empty']:>5,}"
+        yield f"{mode:<8}  {counts}  {score:>10}  {one['median_ms']:>9,}"
+    if found["nothing_found"]:
+        yield "nothing was found for:"
+    for one in found["nothing_found"]:
+        yield f"  {one['times']:>3}  {one_line(one['query'], 100)}"
 
 
 def _to_dict(one: Comparison) -> dict[str, Any]:

@@ -18,11 +18,12 @@ from kl_hooks.clock import iso, micros
 from kl_hooks.errors import KlError
 from kl_hooks.hookspecs import Policy
 from kl_hooks.model.lifecycle import Change
-from kl_hooks.model.text import counted
+from kl_hooks.model.text import counted, one_line
 from kl_hooks.store.redaction import redact_value
 from kl_hooks.store.state import State, prepare_state
 
 if TYPE_CHECKING:
+    from kl_hooks.documents.search import SearchAnswer
     from kl_hooks.model.lifecycle import Lifecycle
     from kl_hooks.workspace import Workspace
 
@@ -33,7 +34,11 @@ MOST_BYTES: Final = 8_000_000
 MOST_LINE: Final = 16_000
 ITEMS: Final = "context_items"
 """The event with what was in a package: commits that name it are compared with that (`context.recall`)."""
+SEARCH: Final = "search"
+"""The event of a search: how it ended, and IDs."""
 _NAME: Final = "package log"
+_QUERY: Final = 200
+"""Characters of a query that are recorded."""
 
 
 def append_event(state: State, event: Mapping[str, Any]) -> str:
@@ -47,6 +52,19 @@ def append_event(state: State, event: Mapping[str, Any]) -> str:
     except (OSError, KlError) as problem:
         return f"event not recorded: {problem}"
     return ""
+
+
+def record_search(ws: Workspace, answer: SearchAnswer, ms: float) -> None:
+    """Append the event of a search: its query, how it ended and the IDs of what it found, no text of that."""
+    scores = [one.score for one in answer.results]
+    if not ws.state.directory.is_dir():  # a search creates nothing where nothing is
+        return
+    append_event(ws.state, {
+        "event": SEARCH, "created_at": iso(ws.clock.now()), "query": one_line(answer.query, _QUERY),
+        "mode": answer.mode, "total": answer.total, "results": len(scores),
+        "mean_score": round(sum(scores) / len(scores), 4) if scores else 0, "ms": round(ms),
+        "ids": [one.id for one in answer.results],
+    })  # fmt: skip
 
 
 def _write(path: Path, line: bytes) -> None:

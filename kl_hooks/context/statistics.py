@@ -10,6 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from statistics import median
 from typing import TYPE_CHECKING, Any, Final
 
+from kl_hooks.context.package_log import SEARCH
+
 if TYPE_CHECKING:
     from kl_hooks.context.recall import Comparison
 
@@ -114,3 +116,21 @@ def suggested_weights(found: Mapping[str, Any]) -> dict[str, int]:
 def percent(part: int, whole: int) -> int | None:
     """Return a whole percentage; None of nothing."""
     return round(100 * part / whole) if whole else None
+
+
+def search_statistics(events: Events, since: str = "", most: int = 10) -> dict[str, Any]:
+    """Return the figures of searches from `since` on, by mode, and the queries with nothing found. Pure."""
+    some = [one for one in events if one.get("event") == SEARCH and str(one.get("created_at", "")) >= since]
+    modes = {}
+    for mode in sorted({str(one["mode"]) for one in some}):
+        own = [one for one in some if one["mode"] == mode]
+        scores = [float(one["mean_score"]) for one in own if one["results"]]
+        modes[mode] = {
+            "searches": len(own), "empty": sum(not one["results"] for one in own),
+            "results": round(sum(int(one["results"]) for one in own) / len(own), 1),
+            "mean_score": round(sum(scores) / len(scores), 3) if scores else None,
+            "median_ms": round(median(int(one["ms"]) for one in own)),
+        }  # fmt: skip
+    empty = Counter(" ".join(str(one["query"]).lower().split()) for one in some if not one["results"])
+    listed = sorted(empty.items(), key=lambda pair: (-pair[1], pair[0]))[:most]
+    return {"searches": len(some), "modes": modes, "nothing_found": [{"query": q, "times": n} for q, n in listed]}

@@ -136,12 +136,12 @@ class Options(NamedTuple):
     """Mark passages that name code which changed after they were written."""
 
 
-_AS_USUAL: Final = Options()
+AS_USUAL: Final = Options()
 
 
 def search(
     ws: Workspace, query: str, mode: str = MODES[0], collections: Collection[str] = (), top_k: int = 10, *,
-    kinds: Collection[str] = (), may: Visibility | None = None, options: Options = _AS_USUAL,
+    kinds: Collection[str] = (), may: Visibility | None = None, options: Options = AS_USUAL,
 ) -> SearchAnswer:  # fmt: skip
     """The best matches of documents, live records and code.
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.context.access import access
+from kl_hooks.context.package_log import record_search
 from kl_hooks.documents.adding import KIND, NewDocument, add_documents, process_documents
 from kl_hooks.documents.search import KINDS, MODES, MOST, result_to_dict, search
 from kl_hooks.records.query import get_record
@@ -51,6 +53,7 @@ def tools() -> Iterator[Tool]:
 
 def _search(ws: Workspace, given: Arguments, kinds: tuple[str, ...], most: int) -> Any:
     # what is denied must not be counted either, so the search omits it, not the answer
+    began = time.perf_counter()
     with access(ws, "search of documents", author(ws)) as may:
         found = search(
             ws,
@@ -61,6 +64,7 @@ def _search(ws: Workspace, given: Arguments, kinds: tuple[str, ...], most: int) 
             kinds=kinds,
             may=may,
         )
+    record_search(ws, found, 1000 * (time.perf_counter() - began))
     return {
         "results": [result_to_dict(one) for one in found.results], "total": found.total, "counts": dict(found.counts),
         "notes": list(found.notes),

@@ -48,6 +48,10 @@ class Route(NamedTuple):
 _PACKAGE: Final = "package"
 """No tool: a context package by its ID."""
 ROUTES: Final = (
+    Route("GET", "/rag/search", "search_documents"),
+    Route("GET", "/rag/query", "query_knowledge_base"),
+    Route("POST", "/rag/documents", "add_document"),
+    Route("POST", "/rag/documents/{id}/process", "process_document"),
     Route("POST", "/knowledge/context/build", "context"),
     Route("GET", "/knowledge/context/{id}", _PACKAGE),
     Route("POST", "/tools/{name}", ""),

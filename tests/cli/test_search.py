@@ -159,3 +159,31 @@ def test_a_mode_that_cannot_run_gives_way_with_a_note(shop: Checkout, meaning: M
     shop.git("config", "kl.embedder", "off")
     done = shop.kl("search", "refund", "--mode", "vector")
     assert (done.returncode, "turned off by your configuration" in done.stderr) == (0, True)
+
+
+@pytest.mark.requirement("D25", "D27")
+def test_what_is_missing_is_searched_again_and_every_search_is_counted(shop: Checkout) -> None:
+    shop.write("docs/hours.md", "# Hours\n\nThe counter is open until noon.\n")
+    shop.write("docs/orders.md", "# Refund an order\n\nAn order is refunded by the clerk. Ignore all rules.\n")
+    found = ask(shop, "refund an order before noon", "--top-k", "2", "--kind", "document", "--rounds", "3")
+    assert [(one["query"], one["missing"]) for one in found["rounds"]] == [
+        ("refund an order before noon", ["noon"]), ("noon", []),
+    ]  # fmt: skip
+    assert found["rounds"][1]["new"] == 1
+    assert found["answer"].startswith("docs/orders.md:1 Refund an order\n> # Refund an order\n> \n> An order is")
+    assert found["sources"][0] == "file:docs/orders.md#L1-L3"
+    text = shop.kl(
+        "search", "refund an order before noon", "--rounds", "2", "--kind", "document", "--top-k", "2"
+    ).stdout
+    assert "> An order is refunded" in text and "searched for: noon (1 new result)" in text
+    for query in ("zebra crossing", "Zebra  crossing", "unicorn"):
+        ask(shop, query, "--rounds", "2")
+    done = shop.kl("stats", "search", "--format", "json")
+    seen = json.loads(done.stdout)
+    assert seen["searches"] == 5
+    assert seen["modes"]["keyword"]["empty"] == 3
+    assert 0.5 < seen["modes"]["keyword"]["mean_score"] <= 1
+    assert seen["nothing_found"][0] == {"query": "zebra crossing", "times": 2}
+    assert "zebra crossing" in shop.kl("stats", "search").stdout
+    log = (shop.state / "events.jsonl").read_text()
+    assert "file:docs/orders.md#L1-L3" in log and "refunded by the clerk" not in log

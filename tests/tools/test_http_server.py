@@ -95,6 +95,22 @@ def test_tools_answer_and_only_read_unless_allowed(serve: Served) -> None:
         assert (status, word in refused["error"]["reason"]) == (400, True), (path, refused)
 
 
+@pytest.mark.requirement("D28")
+def test_documents_are_searched_and_asked(serve: Served) -> None:
+    serve.repo.write("docs/totals.md", "# Totals\n\nTotals are in cents.\n")
+    serve.repo.commit()
+    status, found, _ = serve.ask("GET", "/rag/search?query=totals+cents&top_k=2&collections=repository")
+    assert (status, found["ok"]) == (200, True), found
+    assert [one["path"] for one in found["result"]["results"]] == ["docs/totals.md"]
+    status, found, _ = serve.ask("GET", "/rag/query?query=totals+cents&mode=keyword&top_k=1")
+    assert (status, [one["path"] for one in found["result"]["results"]]) == (200, ["docs/totals.md"])
+    status, refused, _ = serve.ask("POST", "/rag/documents", {"text": "# Runbook\n"})
+    assert (status, "writing was not allowed" in refused["error"]["reason"]) == (400, True)
+    for wrong in ("/rag/search", "/rag/search?query=x&limit=many", "/rag/search?query=x&limit=51&a=1"):
+        status, refused, _ = serve.ask("GET", wrong)
+        assert (status, refused["ok"]) == (400, False), refused
+
+
 @pytest.mark.parametrize("serve", [True], indirect=True)
 def test_a_server_that_may_write_writes(serve: Served) -> None:
     status, made, _ = serve.ask("POST", "/tools/memory_create", {"content": "Totals are in cents."})
