@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -12,7 +13,7 @@ from kl_hooks.cli.options import format_option
 from kl_hooks.cli.output import print_list, warn, workspace
 from kl_hooks.cli.record_output import agent_access, warn_of_index_problems
 from kl_hooks.context.package_log import record_search
-from kl_hooks.documents.rounds import MOST_ROUNDS, Round, answer_to_dict, search_in_rounds
+from kl_hooks.documents.rounds import MOST_ROUNDS, answer_to_dict, search_in_rounds
 from kl_hooks.documents.search import KINDS, MODES, MOST, Options, result_to_dict
 from kl_hooks.documents.search import search as search_everything
 from kl_hooks.index.fusion import FUSIONS
@@ -84,13 +85,13 @@ def search(
     rows = [_lines(number, one, explain) for number, one in enumerate(found.results, 1)]
     if rounds:
         plain |= answer_to_dict(answer, explain=explain)
-        rows = [*answer.text.split("\n"), "", *(_round_line(one) for one in answer.rounds)] if found.results else []
+        rows = [*answer.text.split("\n"), "", *(_round_line(*one) for one in answer.rounds)] if found.results else []
     print_list(shape, plain, rows, found.total, f"no matches for: {one_line(text)}")
 
 
-def _round_line(one: Round) -> str:
-    missing = f"; not found: {name_list(list(one.missing), 8)}" if one.missing else ""
-    return f"searched for: {one_line(one.query, 120)} ({counted(one.new, 'new result')}{missing})"
+def _round_line(query: str, new: int, missing: Sequence[str]) -> str:
+    rest = f"; not found: {name_list(list(missing), 8)}" if missing else ""
+    return f"searched for: {one_line(query, 120)} ({counted(new, 'new result')}{rest})"
 
 
 def _show_progress(done: int, total: int) -> None:

@@ -20,7 +20,7 @@ def serve(port: int, allow_write: bool) -> None:
 
     It prints its address and a token, new at each start, that every request must have: Authorization: Bearer TOKEN.
     """
-    from kl_hooks.tools.http_server import HOST, KnowledgeServer
+    from kl_hooks.tools.http_server import KnowledgeServer
 
     opened = workspace()
     require_setup(opened)
@@ -30,7 +30,7 @@ def serve(port: int, allow_write: bool) -> None:
         return open_workspace(opened.root, failing_sources=opened.failing_sources)
 
     with KnowledgeServer(open_again, token, port=port, allow_write=allow_write) as server:
-        echo(f"http://{HOST}:{server.server_port}  {'reads and writes' if allow_write else 'reads only'}")
+        echo(f"http://127.0.0.1:{server.server_port}  {'reads and writes' if allow_write else 'reads only'}")
         echo(f"token {token}")
         sys.stdout.flush()
         with suppress(KeyboardInterrupt):

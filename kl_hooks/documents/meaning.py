@@ -7,7 +7,7 @@ Only prose has vectors. For code they lowered what a search finds among its firs
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 from zlib import crc32
 
 from kl_hooks.documents.indexing import Chunk, load_chunks
@@ -22,18 +22,11 @@ LEAST: Final = 0.2
 of all passages one in five does."""
 
 
-class Near(NamedTuple):
-    """A text that is near to the query."""
-
-    what: Chunk | Record
-    cosine: float
-
-
 def find_near(
     ws: Workspace, query: str, allowed: Collection[str], records: Sequence[Record], limit: int,
     progress: Callable[[int, int], object] | None = None,
-) -> list[Near]:  # fmt: skip
-    """Return at most `limit` passages of `allowed` documents and of these records, the nearest first.
+) -> list[tuple[Chunk | Record, float]]:  # fmt: skip
+    """Return (passage or record, cosine) of at most `limit` of `allowed` documents and these records, nearest first.
 
     What has no vector yet is embedded first: of every document, since vectors of texts that are not named are removed
     one day. EnvironmentProblem where there is no model, or it fails.
@@ -59,11 +52,11 @@ def find_near(
     update_vectors(ws, [*keys, *by_record], load, progress)
     found = nearest(ws, query, allowed_keys | by_record.keys(), limit, LEAST)
     chunks = {one.id: one for one in load_chunks(ws, [number for key, _ in found for number in keys.get(key, ())])}
-    made: list[Near] = []
+    made: list[tuple[Chunk | Record, float]] = []
     for key, score in found:
         if key in by_record:
-            made.append(Near(by_record[key], score))
-        made += [Near(chunks[n], score) for n in keys.get(key, ()) if n in chunks and chunks[n].document in allowed]
+            made.append((by_record[key], score))
+        made += [(chunks[n], score) for n in keys.get(key, ()) if n in chunks and chunks[n].document in allowed]
     return made[:limit]
 
 

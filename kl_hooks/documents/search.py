@@ -21,8 +21,12 @@ from kl_hooks.documents.indexing import (
     sync_documents,
     visible_documents,
 )
+<<<<<<< HEAD
 from kl_hooks.documents.meaning import Near, find_near
 from kl_hooks.documents.retrieval import CHANGELOG, passage_id, passage_marks
+=======
+from kl_hooks.documents.meaning import find_near
+>>>>>>> d22fb157 (Fewer names for one user)
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
 from kl_hooks.index import index
 from kl_hooks.index.fusion import FUSIONS, Fused, fuse, rerank
@@ -158,7 +162,7 @@ def search(
     indexed = sync_documents(ws)
     notes = [f"documents: {indexed.trouble}"] if indexed.trouble else []
     allowed = visible_documents(ws, collections or None, may) if "document" in wanted else ()
-    near: list[Near] = []
+    near: list[tuple[Chunk | Record, float]] = []
     if mode != "keyword":
         try:
             records = _live_records(ws, may) if "record" in wanted else []
@@ -191,12 +195,12 @@ def _live_records(ws: Workspace, may: Visibility | None) -> list[Record]:
     return [one for one in live if may is None or may.shows(one)]
 
 
-def _fused(found: Sequence[_Match], near: Sequence[Near], method: str) -> list[_Match]:
+def _fused(found: Sequence[_Match], near: Sequence[tuple[Chunk | Record, float]], method: str) -> list[_Match]:
     """What was found by words and by meaning, as one list."""
-    every = {_key(what): what for what in (*(one.what for one in found), *(one.what for one in near))}
+    every = {_key(what): what for what in (*(one.what for one in found), *(what for what, _ in near))}
     lists = {
         "keyword": [(_key(one.what), one.score) for one in found[:_FUSED]],
-        "vector": [(_key(one.what), one.cosine) for one in near],
+        "vector": [(_key(what), cosine) for what, cosine in near],
     }
     made = fuse(method, lists, lambda key: _OF_CODE if key.startswith("code ") else _WEIGHTS)
     best = max((one.score for one in made), default=1.0) or 1.0

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from typing import IO
 
 
-EXTRA: Final = "pip install 'kl-hooks[embeddings]'"
+_EXTRA: Final = "pip install 'kl-hooks[embeddings]'"
 _WORDLLAMA: Final = "l2_supercat"
 _DIMENSION: Final = 256
 _LOCAL_SERVER: Final = "http://127.0.0.1:11434/v1"
@@ -51,7 +51,7 @@ def make_embedder(setting: str, environ: Mapping[str, str]) -> Embedder | None:
     if name == "off":
         return None
     if find_spec("numpy") is None:
-        raise EnvironmentProblem("numpy is not installed.", place="vectors", hint=EXTRA)
+        raise EnvironmentProblem("numpy is not installed.", place="vectors", hint=_EXTRA)
     if name == "path":
         return _sentence_transformers(Path(rest).expanduser())
     if name == "server":
@@ -64,7 +64,7 @@ def _wordllama() -> Embedder:
     try:
         number = version("wordllama")
     except PackageNotFoundError:
-        raise EnvironmentProblem("wordllama is not installed.", place="vectors", hint=EXTRA) from None
+        raise EnvironmentProblem("wordllama is not installed.", place="vectors", hint=_EXTRA) from None
 
     def embed(texts: Sequence[str]) -> Any:
         import numpy

@@ -12,7 +12,7 @@ from heapq import nsmallest
 from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.errors import EnvironmentProblem
-from kl_hooks.index.embedders import EXTRA
+from kl_hooks.index.embedders import TURN_OFF
 from kl_hooks.model.text import one_line
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def embedder_of(ws: Workspace) -> Embedder:
         raise EnvironmentProblem("turned off by your configuration.", place="vectors", hint="git config kl.embedder")
     found: Embedder | None = ws.plugins.hook.kl_embedder(workspace=ws)
     if found is None:
-        raise EnvironmentProblem("no embedder is configured.", place="vectors", hint=EXTRA)
+        raise EnvironmentProblem("no embedder is configured.", place="vectors", hint=TURN_OFF)
     return found
 
 
