@@ -21,12 +21,8 @@ from kl_hooks.documents.indexing import (
     sync_documents,
     visible_documents,
 )
-<<<<<<< HEAD
-from kl_hooks.documents.meaning import Near, find_near
-from kl_hooks.documents.retrieval import CHANGELOG, passage_id, passage_marks
-=======
 from kl_hooks.documents.meaning import find_near
->>>>>>> d22fb157 (Fewer names for one user)
+from kl_hooks.documents.retrieval import CHANGELOG, passage_id, passage_marks
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
 from kl_hooks.index import index
 from kl_hooks.index.fusion import FUSIONS, Fused, fuse, rerank
