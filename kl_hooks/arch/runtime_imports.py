@@ -29,8 +29,8 @@ def imports_seen(ws: Workspace, modules: Mapping[str, str]) -> dict[Link, str]:
 
     KlError where the store can't be read.
     """
-    # looked for first: a check in a repository without runs opens no database
-    if not ws.state.database.exists() and not any(ws.state.spool.glob("*.executed")):
+    # looked for first: most checks need not load what reads and imports runs
+    if not any(ws.state.spool.glob("*.executed")) and not _has_runs(ws):
         return {}
     from kl_hooks.evidence.executed import runtime_imports
     from kl_hooks.evidence.ingestion import sync_evidence
@@ -46,6 +46,15 @@ def imports_seen(ws: Workspace, modules: Mapping[str, str]) -> dict[Link, str]:
         for (importer, one), (source, target) in sorted(pairs.items())
         if (source, target) not in above
     }
+
+
+def _has_runs(ws: Workspace) -> bool:
+    """Whether the store has a run of which executed symbols are known."""
+    if not ws.state.database.exists():
+        return False
+    with ws.store.reading() as db:
+        table = "SELECT 1 FROM sqlite_master WHERE name = 'executed_run'"
+        return bool(db and db.row(table) and db.row("SELECT 1 FROM executed_run LIMIT 1"))
 
 
 def _dots(name: str) -> list[int]:

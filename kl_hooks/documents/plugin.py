@@ -73,3 +73,11 @@ def kl_retrievers() -> Sequence[Retriever]:
     from kl_hooks.documents.retrieval import find_documents
 
     return [Retriever("documents", 95, find_documents)]
+
+
+@hookimpl(trylast=True)
+def kl_summarize(passages: Sequence[tuple[str, str]]) -> str:
+    """Without a model the passages themselves are the answer."""
+    from kl_hooks.documents.rounds import quoted
+
+    return quoted(passages)

@@ -5,7 +5,7 @@ No model is needed. One can be plugged in by the hookspec `kl_summarize`; the so
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -101,11 +101,16 @@ def _text(one: Result) -> str:
 
 def _summary(ws: Workspace, question: str, results: Collection[Result]) -> str:
     quotes = list(_quotes(results))
-    made = ws.plugins.hook.kl_summarize(workspace=ws, question=question, passages=quotes) if quotes else None
-    sources = "\n".join(f"- {source}" for source, _ in quotes)
-    if made:
-        return f"{safe_text(str(made))}\n\nSources:\n{sources}"
-    return "\n\n".join(f"{source}\n" + "\n".join(f"> {line}" for line in text.split("\n")) for source, text in quotes)
+    made = ws.plugins.hook.kl_summarize(workspace=ws, question=question, passages=quotes) if quotes else ""
+    text = safe_text(str(made or quoted(quotes)))
+    # a plugin's text need not name its sources; a reader must be able to check it
+    unnamed = [source for source, _ in quotes if source not in text]
+    return text + ("\n\nSources:\n" + "\n".join(f"- {one}" for one in unnamed) if unnamed else "")
+
+
+def quoted(passages: Sequence[tuple[str, str]]) -> str:
+    """Each passage (source, text) under its source."""
+    return "\n\n".join(f"{source}\n" + "\n".join(f"> {line}" for line in text.split("\n")) for source, text in passages)
 
 
 def _quotes(results: Collection[Result]) -> Iterator[tuple[str, str]]:

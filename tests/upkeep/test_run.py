@@ -93,7 +93,7 @@ def test_an_archived_claim_is_still_found_and_may_be_made_again(repo: Checkout) 
     assert "expired" in repo.kl("claim", "list", "--all").stdout
     assert repo.kl("claim", "add", "is quick", "--about", "file:a.py").returncode == 0
     listed = json.loads(repo.kl("claim", "list", "--all", "--format", "json").stdout)["claims"]
-    assert [one["freshness"] for one in listed if one["text"] == "is quick"] == ["not assessed"]
+    assert [one["freshness"] for one in listed if one["text"] == "is quick"] == ["current"]
     assert repo.kl("evidence", "verify").returncode == 0
 
 
