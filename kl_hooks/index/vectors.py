@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 _BLOCK: Final = 1024
 """Vectors of a block; after each block what was done is stored, and a process that is killed continues there."""
+_ROUNDED: Final = 1e-6
 _WHOLE: Final = "model = ? AND length(vectors) = size * (dimension + 4)"
 """A block that is not as it was written counts as missing: it is derived."""
 
@@ -74,10 +75,13 @@ def nearest(
         for (number,) in db.rows(f"SELECT block FROM vector_blocks WHERE {_WHOLE} ORDER BY block", (_key(model),)):
             some, codes, scales = _read(numpy, db, _key(model), number)
             _refuse_dimension(model, codes.shape[1], len(vector))
-            places = [place for place, one in enumerate(some) if one in allowed]
-            scores = ((codes.astype(numpy.float32) @ vector) * scales)[places]
+            scores = (codes.astype(numpy.float32) @ vector) * scales
+            # before anything becomes an object of Python: of 100,000 texts a handful can still be among the best
+            bar = max(least, -best[-1][0]) if len(best) == limit else least
+            shown = numpy.fromiter((one in allowed for one in some), bool, len(some))
+            places = numpy.flatnonzero(shown & (scores >= bar - _ROUNDED))
             # rounded: the last bits depend on how a processor adds up
-            close = [(-round(score, 6), some[place]) for place, score in zip(places, scores.tolist(), strict=True)]
+            close = [(-round(float(scores[place]), 6), some[place]) for place in places]
             best = nsmallest(limit, [*best, *(one for one in close if -one[0] >= least)])
     return [(one, -score) for score, one in best]
 

@@ -377,7 +377,8 @@ FACT: Final = with_proposals(Kind(
         Field("question", "line", "What was asked."),
         Field("task_id", "line", "The task in which it was asked."),
         Field("answer", "text", "The answer, word for word.", section="Answer"),
-        Field("facts", "lines", "Its sentences, one by one.", section="Facts", aliases=("extracted_facts",)),
+        Field("facts", "lines", "Its sentences, one by one.", section="Facts", aliases=("extracted_facts",),
+              repeats="answer"),
         *SEEDED,
     ),
     verbs=(

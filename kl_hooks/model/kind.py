@@ -43,6 +43,8 @@ class Field:
     """True where programs write it, not people: no form and no command has it."""
     ends: tuple[str, ...] = ()
     """Words of a `choice` with which a record is no longer live, whatever its status."""
+    repeats: str = ""
+    """A field whose content it has in another form; a package shows that one alone."""
     directive: bool = False
     """True for a field of an observation that instructs its readers: an agent's value waits for a person."""
 

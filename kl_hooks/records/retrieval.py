@@ -119,6 +119,8 @@ def record_text(kind: Kind, record: Record) -> str:
         # the title of a memory is its text where that is one line
         if value is None or field.internal or field.name in _NOT_IN_TEXT or value == record.title:
             continue
+        if field.repeats and record.values.get(field.repeats):
+            continue
         name = (field.section or field.name.replace("_", " ")).lower()
         if isinstance(value, Mapping):
             lines += [f"{name}:", *(f"- {key}: {item}" for key, item in value.items())]

@@ -121,3 +121,11 @@ def test_a_failure_that_an_agent_reported_is_shown_where_it_fits_the_task(repo: 
     repo.kl("failure", "record", "zebra crossing", env={"KL_AGENT": "bot"})
     assert "zebra crossing" not in repo.kl("context", "critical").stdout
     assert "zebra crossing" in repo.kl("context", "critical", "--task", "paint the zebra").stdout
+
+
+def test_a_seeded_fact_is_not_given_twice(repo: Checkout) -> None:
+    repo.write("README.md", "# Shop\n\nShop sells zebras to zoos. It ships them by rail.\n")
+    repo.commit()
+    repo.kl("seed")
+    shown = repo.kl("context", "sell zebras", "--budget", "1500tok").stdout
+    assert "sells zebras" in shown and "Project overview: Shop sells" not in shown
