@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kl_hooks.cli.options import format_option
-from kl_hooks.cli.output import echo, print_list, warn, workspace
+from kl_hooks.cli.output import print_answer, print_list, warn, workspace
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
 from kl_hooks.model.actors import agent
 
@@ -35,7 +35,8 @@ def trust() -> None:
 @click.option("--role", type=click.Choice(["person", "ci"]), default="person", show_default=True)
 @click.option("--expires", metavar="DATE", default="", help="The last day on which it counts, such as 2027-12-31.")
 @click.option("--team", is_flag=True, help="Write it to .kl/trust, for everybody, once it is merged.")
-def add(name: str, file: Path, role: str, expires: str, team: bool) -> None:
+@format_option()
+def add(name: str, file: Path, role: str, expires: str, team: bool, shape: str) -> None:
     """Trust a public key from now on, under NAME."""
     from kl_hooks.evidence.attestation import TRUST_FILE, fingerprint, public_key
 
@@ -51,12 +52,13 @@ def add(name: str, file: Path, role: str, expires: str, team: bool) -> None:
     line = _checked(name, role, key, expires)
     if team:
         _append(ws.root / TRUST_FILE, line)
-        echo(f"added to {TRUST_FILE}. It counts once it is in the commit that you trust (git config kl.trustRef).")
+        how = f"added to {TRUST_FILE}. It counts once it is in the commit that you trust (git config kl.trustRef)."
+        _print_change(shape, name, "added", how)
         return
     values = {"key": key, "role": role} | ({"validBefore": f"{expires}T23:59:59Z"} if expires else {})
     for word, value in values.items():
         _git(ws, "config", "--local", f"kl.trust.{name}.{word}", value)
-    echo(f"{name} ({role}) is trusted here: {fingerprint(key)}")
+    _print_change(shape, name, "added", f"{name} ({role}) is trusted here: {fingerprint(key)}")
 
 
 @trust.command("list", epilog="Example: kl trust list --trust-ref origin/main")
@@ -78,22 +80,28 @@ def list_(trust_ref: str, shape: str) -> None:
 
 @trust.command(epilog="Example: kl trust remove github")
 @click.argument("name")
-def remove(name: str) -> None:
+@format_option()
+def remove(name: str, shape: str) -> None:
     """Remove a key from your git configuration: what it signed counts no more."""
     ws = _workspace()
     _known(ws, name)
     _git(ws, "config", "--local", "--remove-section", f"kl.trust.{name}")
-    echo(f"{name} is not trusted any more.")
+    _print_change(shape, name, "removed", f"{name} is not trusted any more.")
 
 
 @trust.command(epilog="Example: kl trust revoke github")
 @click.argument("name")
-def revoke(name: str) -> None:
+@format_option()
+def revoke(name: str, shape: str) -> None:
     """Mark a key as revoked: what it signed counts no more, also where .kl/trust still names it."""
     ws = _workspace()
     _known(ws, name)
     _git(ws, "config", "--local", f"kl.trust.{name}.revoked", "true")
-    echo(f"{name} is revoked.")
+    _print_change(shape, name, "revoked", f"{name} is revoked.")
+
+
+def _print_change(shape: str, name: str, what: str, line: str) -> None:
+    print_answer(shape, {"schema": "kl.trust.change/1", "name": name, "change": what}, [line])
 
 
 def _workspace() -> Workspace:

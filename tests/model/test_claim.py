@@ -38,7 +38,14 @@ TABLE = {
     "two runs by one producer": ([seen(), seen(run="2")], "inferred"),
     "words name another producer": ([seen(), seen(run="2", producer="ci:github:7")], "inferred"),
     "two attested producers": ([seen(attested=True), seen(run="2", producer="ci", attested=True)], "verified"),
-    "one of two producers is attested": ([seen(), seen(run="2", producer="ci", attested=True)], "inferred"),
+    "one of two producers is attested, the other is this store": (
+        [seen(), seen(run="2", producer="ci", attested=True)],
+        "verified",
+    ),
+    "two runs of one attested producer": (
+        [seen(producer="ci", attested=True), seen(run="2", producer="ci", attested=True)],
+        "inferred",
+    ),
     "the parent process": ([seen(), seen("ExitCode", "kl run")], "inferred"),
     "a command beside a run": ([seen(), seen("ExitCode", "kl run", run="2", way="")], "inferred"),
     "another interpreter": ([seen(), seen(run="2", environment=("cpython", "3.12", "linux-x86_64"))], "verified"),
