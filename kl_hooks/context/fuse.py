@@ -162,13 +162,17 @@ def sift(
             if not reason and relevance(item, signals) < threshold:
                 reason = f"below the relevance threshold: {relevance(item, signals) / 1000} of {threshold / 1000}"
         text = (one.kind, one.text, one.redacted_by)  # what is redacted shows its text to nobody
-        # two tests may fail with the same words and are two failures
-        if not reason and one.text and one.kind != "failing test" and text in texts:
-            reason = f"same text as {texts[text]}"
+        if not reason and one.text and text in texts:
+            if one.kind == "failing test":
+                # two tests that fail with the same words are two failures; the words are given once
+                same = f"failed with the same message as {texts[text]}"
+                item = replace(item, candidate=replace(one, text=same, summary=same))
+            else:
+                reason = f"same text as {texts[text]}"
         if reason:
             omissions.append(Omission(one.id, reason))
         else:
-            texts[text] = one.id
+            texts.setdefault(text, one.id)
             shown.append(item)
     return shown, omissions
 

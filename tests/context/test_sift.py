@@ -30,6 +30,15 @@ def test_the_same_text_is_shown_once() -> None:
     assert reasons(at(1, one), at(2, two), at(3, other)) == ["same text as function:shop.total"]
 
 
+def test_failing_tests_with_one_message_are_all_named_and_give_it_once() -> None:
+    tests = [candidate(f"t{n}", kind="failing test", text="AssertionError: rounding of totals") for n in range(3)]
+    shown, omissions = sift([at(n, one) for n, one in enumerate(tests, 1)], TASK)
+    assert [one.candidate.text for one in shown] == [
+        "AssertionError: rounding of totals", *["failed with the same message as function:shop.t0"] * 2,
+    ]  # fmt: skip
+    assert omissions == []
+
+
 @pytest.mark.parametrize(
     ("found", "place"),
     [
