@@ -108,7 +108,7 @@ class Checkout:
     def entries(self, limit: int = 1000) -> list[Entry]:
         """What the ledger holds, newest first, without taking anything in."""
         with self.workspace().store.reading() as db:
-            return recent(db, limit) if db else []
+            return recent(db, limit, everything=True) if db else []
 
 
 Done = subprocess.CompletedProcess[str]

@@ -406,7 +406,7 @@ def export(output: Path | None, in_toto: bool, sign: str) -> None:
 
     ws = workspace()
     with open_store(ws) as db:
-        entries = recent(db, 1_000_000) if db else []
+        entries = recent(db, 1_000_000, everything=True) if db else []
     whole = [one.receipt for one in reversed(entries) if not one.folded]
     if folded := len(entries) - len(whole):
         warn(f"{counted(folded, 'receipt')} omitted: compacted by upkeep, so nobody could check them.")
@@ -420,7 +420,8 @@ def export(output: Path | None, in_toto: bool, sign: str) -> None:
     text = "".join(f"{one}\n" for one in lines)
     if output:
         write_atomic(output, text.encode())
-        warn(f"{counted(len(lines), 'receipt')} written to {output}.")
+        what = "statement" if sign or in_toto else "receipt"
+        warn(f"{counted(len(lines), what)} written to {output}.")
     else:
         click.echo(text, nl=False)
 

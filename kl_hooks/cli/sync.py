@@ -80,6 +80,8 @@ def _lines(done: Shared, dry_run: bool) -> Iterator[str]:
         yield f"  {short(one.run, 8)}  {when}  {one.source:<7} {tests}  tree {short(one.tree, 7)}"
     if len(done.added) > _SHOWN:
         yield f"  and {len(done.added) - _SHOWN} older"
+    if done.added and not done.signed and not dry_run:
+        yield "they are not signed, so others will not count them: git config kl.signingKey KEY, then kl sync again"
     if dry_run:
         return
     if done.pushed:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,6 +14,8 @@ from kl_hooks.cli.options import format_option
 from kl_hooks.cli.output import print_answer, print_list, warn, workspace
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
 from kl_hooks.model.actors import agent
+
+_DAY = re.compile(r"\d{4}-\d\d-\d\d")
 
 if TYPE_CHECKING:
     from kl_hooks.evidence.attestation import TrustedKey
@@ -49,7 +52,7 @@ def add(name: str, file: Path, role: str, expires: str, team: bool, shape: str) 
         private = "PRIVATE KEY" in file.read_text(encoding="utf-8", errors="replace")
         hint = f"Give the public key: {file}.pub" if private else ""
         raise UsageProblem(f"{problem}.", place=str(file), hint=hint) from None
-    line = _checked(name, role, key, expires)
+    line = _checked(ws, name, role, key, expires)
     if team:
         _append(ws.root / TRUST_FILE, line)
         how = f"added to {TRUST_FILE}. It counts once it is in the commit that you trust (git config kl.trustRef)."
@@ -126,10 +129,15 @@ def _known(ws: Workspace, name: str) -> None:
         raise UsageProblem("no key of this name is in your git configuration.", place=name, hint="See: kl trust list")
 
 
-def _checked(name: str, role: str, key: str, expires: str) -> str:
+def _checked(ws: Workspace, name: str, role: str, key: str, expires: str) -> str:
     """The line of allowed_signers. UsageProblem where a part of it is of no use."""
+    from kl_hooks.clock import iso
     from kl_hooks.evidence.attestation import NAMESPACE, TrustedKey, read_signer
 
+    if expires and not _DAY.fullmatch(expires):
+        raise UsageProblem("give a date such as 2027-12-31.", place=f"--expires {expires}")
+    if expires and expires < iso(ws.clock.now())[:10]:
+        raise UsageProblem("that is in the past: the key would never count.", place=f"--expires {expires}")
     before = f',valid-before="{expires.replace("-", "")}235959Z"' if expires else ""
     line = f'{role}:{name} namespaces="{NAMESPACE}"{before} {key}'
     found = read_signer("kl trust add", 1, line)
@@ -153,5 +161,8 @@ def _to_dict(one: TrustedKey) -> dict[str, Any]:
 
 
 def _lines(keys: list[TrustedKey]) -> Iterator[str]:
+    from kl_hooks.clock import iso
+
     for one in keys:
-        yield f"{one.name:<16} {one.role:<7} {one.fingerprint}  {one.place}{'  revoked' if one.revoked else ''}"
+        until = f"  until {iso(one.valid_before)[:10]}" if one.valid_before else ""
+        yield f"{one.name:<16} {one.role:<7} {one.fingerprint}  {one.place}{until}{'  revoked' if one.revoked else ''}"

@@ -337,6 +337,7 @@ def _lines(answer: _Answer) -> Iterator[str]:
         yield f"{tree}: not proven: {answer.proof.tier.word} ({_NEEDED[answer.tier]} required)"
         yield from (f"  {reason}" for reason in answer.proof.reasons)
         yield from _notes(answer.proof)
+        yield from (f"  {one}" for one in answer.proof.not_compared[:2])
         yield "hint: the tests passed in one way; run them under another interpreter, or in another way: pytest -n 2"
     elif any(one.decides for one in answer.demanded) and not answer.proof.failed:
         yield from _open_symbol_lines(answer, tree)

@@ -31,7 +31,7 @@ from kl_hooks.evidence.journal import (
 )
 from kl_hooks.evidence.ledger import Entry, append, has_receipt, parents_of
 from kl_hooks.evidence.provenance import producer
-from kl_hooks.evidence.trust import IMPORTED, ran_no_test
+from kl_hooks.evidence.trust import ATTESTED, IMPORTED, NOTES, ran_no_test
 from kl_hooks.git.run import GitFailed
 from kl_hooks.hookspecs import FileOfEvidence, Source
 from kl_hooks.model.problem import Problem
@@ -194,10 +194,22 @@ class Snapshot:
         return {"waiting": len(self.waiting), "unread": list(self.unread), "lost": lost}
 
     def of_tree(self, trees: Sequence[str]) -> list[Entry]:
-        """The receipts of a content (its tree IDs), newest first; without runs that only listed tests."""
-        stored = self._with_origins(ledger.entries_of_tree(self.db, trees) if self.db else [])
+        """The receipts of a content (its tree IDs) that count here, newest first; without runs that only listed tests.
+
+        Of others those that a trusted key signed, in the order in which the runs ended, and what a person imported.
+        """
+        all_ = self._with_origins(ledger.entries_of_tree(self.db, trees, everything=True) if self.db else [])
+        stored = [one for one in all_ if not one.origin.startswith(NOTES)]
+        if any(one.origin.startswith(ATTESTED) for one in stored):
+            # the number of a receipt is the order of import, and a newer run of our own settles an older one of theirs
+            stored.sort(key=lambda one: one.receipt.ended, reverse=True)
         here = [one for one in self.waiting if {one.receipt.tree, one.receipt.tree_all} & set(trees)]
         return [one for one in (*here, *stored) if not ran_no_test(one.receipt.selection, one.receipt.result)]
+
+    def untrusted(self, trees: Sequence[str]) -> list[Entry]:
+        """The receipts of a content that arrived by notes, and that no trusted key signed: they count for nothing."""
+        all_ = ledger.entries_of_tree(self.db, trees, everything=True) if self.db else []
+        return [one for one in self._with_origins(all_) if one.origin.startswith(NOTES)]
 
     def recent(self, limit: int) -> list[Entry]:
         """The newest receipts, newest first; without runs that only listed tests."""

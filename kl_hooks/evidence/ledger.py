@@ -42,6 +42,10 @@ LIMITING_KEYS: Final = (
 _ENTRY: Final = "SELECT seq, chain, origin, id, header, test_list, outcomes, folded FROM receipt"
 _CODE: Final = {outcome: code for code, outcome in enumerate(TEST_OUTCOMES)}
 _REFUTING_CODES: Final = frozenset(_CODE[outcome] for outcome in REFUTES if outcome in _CODE)
+_OURS: Final = "origin NOT LIKE 'imported:notes%'"
+"""Receipts without those of git notes: whoever can push may write any, so only the gate asks for them, with the
+keys that the reader trusts (`attestation.with_origins`).
+"""
 _LARGEST_COLUMN: Final = 64 * 1024 * 1024
 """Bytes a blob may unpack to: more is not ours (5 million tests)."""
 
@@ -193,10 +197,11 @@ def _entries(db: Database, rest: str, values: Sequence[object] = ()) -> list[Ent
     return found
 
 
-def recent(db: Database, limit: int, source: str | None = None) -> list[Entry]:
-    """The newest receipts, newest first; of one source where it is named."""
-    where, values = ("WHERE source = ? ", (source,)) if source else ("", ())
-    return _entries(db, f"{where}ORDER BY seq DESC LIMIT ?", (*values, limit))
+def recent(db: Database, limit: int, source: str | None = None, *, everything: bool = False) -> list[Entry]:
+    """The newest receipts, newest first; of one source where it is named. `everything`: also those of notes."""
+    where, values = ("source = ?", (source,)) if source else ("1", ())
+    ours = "" if everything else f"AND {_OURS} "
+    return _entries(db, f"WHERE {where} {ours}ORDER BY seq DESC LIMIT ?", (*values, limit))
 
 
 def list_receipts(
@@ -279,10 +284,11 @@ def selection_limits(selection: Mapping[str, Any]) -> dict[str, Any]:
     return found | ({"left_out": omitted} if isinstance(omitted, Mapping) and omitted.get("files") else {})
 
 
-def entries_of_tree(db: Database, trees: Sequence[str]) -> list[Entry]:
-    """All receipts whose `tree` or `tree_all` is one of these, newest first."""
+def entries_of_tree(db: Database, trees: Sequence[str], *, everything: bool = False) -> list[Entry]:
+    """The receipts whose `tree` or `tree_all` is one of these, newest first. `everything`: also those of notes."""
     some = placeholders(trees)
-    where = f"WHERE tree IN ({some}) OR tree_all IN ({some}) ORDER BY seq DESC"
+    ours = "" if everything else f"AND {_OURS} "
+    where = f"WHERE (tree IN ({some}) OR tree_all IN ({some})) {ours}ORDER BY seq DESC"
     return _entries(db, where, (*trees, *trees)) if trees else []
 
 
@@ -360,7 +366,7 @@ def failing_runs(db: Database, limit: int, source: str) -> list[Entry]:
     lists: dict[int, list[str]] = {}
     runs: list[tuple[Entry, list[str], bytes]] = []
     failed: set[str] = set()
-    for row in db.rows(f"{_ENTRY} WHERE source = ? ORDER BY seq DESC LIMIT ?", (source, limit)):
+    for row in db.rows(f"{_ENTRY} WHERE source = ? AND {_OURS} ORDER BY seq DESC LIMIT ?", (source, limit)):
         seq, chain, origin, stored, header, test_list, outcomes, _ = row
         with suppress(*UNREADABLE):
             # runs of one suite share their list: it is read once
@@ -390,7 +396,8 @@ def results_of(db: Database, tests: Collection[str], limit: int, source: str = "
         ids.update(db.rows(f"SELECT id, nodeid FROM test WHERE nodeid IN ({placeholders(some)})", some))
     places: dict[int, tuple[int, list[tuple[int, str]]]] = {}
     found: list[Entry] = []
-    for row in db.rows(f"{_ENTRY} WHERE source = ? AND folded IS NULL ORDER BY seq DESC LIMIT ?", (source, limit)):
+    sql = f"{_ENTRY} WHERE source = ? AND folded IS NULL AND {_OURS} ORDER BY seq DESC LIMIT ?"
+    for row in db.rows(sql, (source, limit)):
         seq, chain, origin, stored, header, test_list, outcomes, _ = row
         with suppress(*UNREADABLE):
             if test_list is not None and test_list not in places:
@@ -414,7 +421,7 @@ def failed_results(db: Database, limit: int) -> list[tuple[str, Evidence]]:
     """(ID of the receipt's run, the failure) of the newest failed results of tests, newest first."""
     rows = db.rows(
         "SELECT r.run, e.body FROM evidence e JOIN receipt r ON r.seq = e.receipt"
-        " WHERE e.subject LIKE 'test:%' ORDER BY e.receipt DESC, e.position LIMIT ?",
+        f" WHERE e.subject LIKE 'test:%' AND r.{_OURS} ORDER BY e.receipt DESC, e.position LIMIT ?",
         (limit,),
     )
     found = []

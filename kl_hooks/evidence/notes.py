@@ -15,7 +15,7 @@ import json
 import re
 import secrets
 from base64 import b64decode, b64encode
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -25,13 +25,13 @@ from kl_hooks.errors import UsageProblem
 from kl_hooks.evidence.attestation import add_receipts, check_signatures, import_flaw, receipt_of, sign_receipt
 from kl_hooks.evidence.integrity import ledger_writer
 from kl_hooks.evidence.ledger import recent
-from kl_hooks.evidence.trust import IMPORTED, ran_no_test
+from kl_hooks.evidence.trust import IMPORTED, NOTES, ran_no_test
 from kl_hooks.git.objects import read_blobs
 from kl_hooks.git.repository import Repository, git_in, head
 from kl_hooks.git.run import GitFailed
 from kl_hooks.model.canonical import canonical, replace_surrogates
 from kl_hooks.model.receipt import HEADER_KEYS, Evidence, Receipt, SignedReceipt, receipt_id
-from kl_hooks.model.text import one_line
+from kl_hooks.model.text import counted, one_line
 from kl_hooks.store.database import Database
 from kl_hooks.store.redaction import redact_value
 from kl_hooks.workspace import Workspace, require_setup
@@ -189,7 +189,13 @@ def share(
         else:
             here = head(repo)[2]
             receipts = [one for one in receipts if one.tree == here and _is_shared(one)]
-        added = _write_notes(repo, writer, receipts, key, dry_run)
+        forms = [public_form(one) for one in receipts]
+        sound = [one for one in forms if not import_flaw(one)]
+        if len(sound) < len(forms):
+            remarks.append(
+                f"{counted(len(forms) - len(sound), 'run')} not written: others would refuse what they hold."
+            )
+        added = _write_notes(repo, writer, sound, key, dry_run)
         pushed = fetched and _push(repo, remote, writer, remarks)
         done = replace(done, added=tuple(added), signed=bool(key and added), pushed=pushed)
     return replace(done, remarks=(*remarks, *done.remarks))
@@ -231,15 +237,24 @@ def _is_shared(receipt: Receipt) -> bool:
 def _write_notes(
     repo: Repository, writer: str, receipts: Sequence[Receipt], key: Path | None, dry_run: bool
 ) -> list[Receipt]:
-    """Add the receipts that the notes do not have; those that were added (dry run: would be), as they travel."""
+    """Add the receipts, in their public form, that the notes do not have; those that were added (dry run: would be)."""
     ref = OWN + writer
-    known = {run for line in _lines_of(repo, ref).values() for one in line if (run := _run_of(one))}
-    new = [public_form(one) for one in receipts if one.run not in known]
+    # with a key, what was written unsigned is written again: somebody who signs from today on wants it to count
+    known = {
+        run for some in _lines_of(repo, ref).values() for one in some if (run := _run_of(one, signed=key is not None))
+    }
+    new = [one for one in receipts if one.run not in known]
     if dry_run or not new:
         return new
+    runs = {one.run for one in new}
     lines = [(str(one.tree), note_line(SignedReceipt(one, (sign_receipt(one, key),) if key else ()))) for one in new]
-    _change_notes(repo, ref, partial(_with_lines, lines=lines))
+    _change_notes(repo, ref, lambda notes: _with_lines(_without(notes, runs), lines))
     return new
+
+
+def _without(notes: Mapping[str, list[bytes]], runs: Collection[str]) -> dict[str, list[bytes]]:
+    """The notes without the lines of these runs."""
+    return {tree: [one for one in some if _run_of(one) not in runs] for tree, some in notes.items()}
 
 
 def _with_lines(notes: Mapping[str, list[bytes]], lines: Iterable[tuple[str, str]]) -> dict[str, list[bytes]]:
@@ -324,10 +339,11 @@ def _lines_of(repo: Repository, ref: str, remarks: list[str] | None = None) -> d
     return found
 
 
-def _run_of(line: bytes) -> str:
-    """The run that a line of ours states; empty for a line that is none."""
+def _run_of(line: bytes, *, signed: bool = False) -> str:
+    """The run that a line of ours states; empty for a line that is none (`signed`: or has no signature)."""
     try:
-        return str(json.loads(line)["header"]["run"])
+        plain = json.loads(line)
+        return str(plain["header"]["run"]) if plain["signatures"] or not signed else ""
     except (ValueError, KeyError, TypeError):
         return ""
 
@@ -416,7 +432,7 @@ def import_notes(ws: Workspace) -> Shared:
                 refused.append(f"{ref.rpartition('/')[2]}: {one}")
             else:
                 receipts.append(one)
-    new = add_receipts(ws, receipts, f"{IMPORTED}:notes")
+    new = add_receipts(ws, receipts, NOTES)
     if moved:
         with ledger_writer(ws) as db:
             for ref, commit in moved.items():

@@ -12,6 +12,8 @@ ATTESTED: Final = ("ci:", "signed:")
 """How the origin of a receipt begins that a trusted key signed."""
 IMPORTED: Final = "imported"
 """How the stored origin of a receipt begins that was made elsewhere."""
+NOTES: Final = f"{IMPORTED}:notes"
+"""That of one out of git notes."""
 
 
 def observation(receipt: Receipt, evidence: Evidence, origin: str = "local") -> Observation:

@@ -24,6 +24,7 @@ from kl_hooks.evidence.trust import (
     observation,
     outer_failure,
     parent_confirmation,
+    why_not_hard,
 )
 from kl_hooks.git.files import tree_contains
 from kl_hooks.git.objects import object_id
@@ -163,6 +164,10 @@ def judge(
     there = _path_exists(repo, at or "")
     rule = ws.settings.verified_requires
     direct = proof(entries, parents, rule, trees, there, expected, earlier_runs)
+    untrusted = tuple(
+        f"run {one.receipt.run[:8]}: {why_not_hard(one.receipt, one.receipt.evidence[0], one.origin)}"
+        for one in seen.untrusted(trees) if one.receipt.evidence
+    )  # fmt: skip
     if origin:
         if direct.failed:
             return entries, direct
@@ -170,13 +175,14 @@ def judge(
         found = proof(some, parents, rule, trees, there, expected, earlier_runs)
         if not some:
             found = replace(found, reasons=(f"no trusted key of a CI signed a run of this content ({_WHOM})",))
-        return entries, replace(found, tier=Tier.VERIFIED) if found.tier >= Tier.INFERRED else found
+        found = replace(found, tier=Tier.VERIFIED) if found.tier >= Tier.INFERRED else found
+        return entries, replace(_without_flaky(ws, db, found, some), not_compared=untrusted)
     # what ran on this very content comes first, and a failure there counts whatever ran elsewhere (ADR-0029)
     if not transfer or not trees or direct.tier >= Tier.INFERRED or direct.failed:
-        return entries, _without_flaky(ws, db, direct, entries)
+        return entries, replace(_without_flaky(ws, db, direct, entries), not_compared=untrusted)
     found_runs = other_runs(ws, repo, seen, trees, at)
     others = [one for one in found_runs if not one.why_not]
-    notes = [f"run {one.entry.receipt.run[:8]}: {one.why_not}" for one in found_runs if one.why_not]
+    notes = [*untrusted, *(f"run {one.entry.receipt.run[:8]}: {one.why_not}" for one in found_runs if one.why_not)]
     if not others:
         return entries, replace(direct, not_compared=tuple(notes))
     both = sorted([*entries, *(one.entry for one in others)], key=lambda entry: -entry.seq)
@@ -442,7 +448,7 @@ def _notes(entry: Entry, parents: Mapping[str, Entry]) -> Iterator[str]:
     """What is worth knowing of a good run: who else saw it, what surrounds it, and tests that others switched off."""
     name, receipt = f"run {entry.receipt.run[:8]}", entry.receipt
     if entry.origin.startswith(ATTESTED):
-        yield f"{name}: signed by {entry.origin}"
+        yield f"{name}: signed by the key {entry.origin.partition(':')[2]}"
     if parent := parents.get(receipt.parent or ""):
         if around := outer_failure(parent.receipt, receipt):
             yield f"{name}: {around}"

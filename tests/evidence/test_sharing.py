@@ -28,7 +28,7 @@ from kl_hooks.evidence.ingestion import import_file, sync_evidence
 from kl_hooks.evidence.ledger import recent
 from kl_hooks.model.receipt import Receipt, SignedReceipt, receipt_id
 from tests.store.secrets import SHAPES
-from tests.support import Checkout, checkout
+from tests.support import NOW, Checkout, checkout
 
 from .making import RECEIPTS, leave_run
 from .test_claims import run
@@ -134,6 +134,42 @@ def test_evidence_stays_with_the_content_and_comes_with_a_fetch(
     # somebody else's failure of the same content counts against it, whoever signed
     leave_run(bob.workspace(), [("test_calc.py::test_add", "failed", 5)])
     assert bob.kl("verify", "--from", "ci").returncode == 1
+
+
+def test_a_failure_that_nobody_vouches_for_counts_for_nothing(
+    clones: Callable[[str], Checkout], keys: dict[str, Path]
+) -> None:
+    eve, bob = clones("eve"), clones("bob")
+    failed = [(PASSED[0][0], "failed", 5)]
+    leave_run(eve.workspace(), failed)
+    recorded(bob)
+    assert "not signed" in eve.kl("sync").stdout
+    bob.kl("sync")
+    assert verdict(bob) == "proven (inferred)", "whoever can push must not block everybody"
+    assert (
+        "no test is flaky" in bob.kl("proof", "flaky").stdout.lower()
+        or bob.kl("proof", "flaky").stdout.count("::") == 0
+    )
+    # the same run, signed since: it was written unsigned before, and is written again
+    eve.git("config", "kl.signingKey", str(keys["eve"]))
+    assert "1 run written and signed" in eve.kl("sync").stdout
+    bob.kl("sync")
+    trust(bob, keys["eve"], "person", "eve")
+    recorded(bob)
+    assert verdict(bob).startswith("proven (verified by") or verdict(bob).startswith("proven"), "passed since"
+    leave_run(eve.workspace(NOW + 3_600_000_000), failed)
+    eve.kl("sync")
+    bob.kl("sync")
+    assert verdict(bob).startswith("not proven"), "of a trusted key, and later"
+
+
+def test_names_that_look_random_travel(clones: Callable[[str], Checkout]) -> None:
+    ann, bob = clones("ann"), clones("bob")
+    name = "test_calc.py::test_dual[opt1_params0-opt2_params0-args0-expected0-None-Kx9Qz7Lm2Vb4Tn6Rw8]"
+    leave_run(ann.workspace(), [(name, "passed", 5)])
+    assert ann.kl("sync").returncode == 0
+    done = bob.kl("sync")
+    assert (done.returncode, "1 new run" in done.stdout) == (0, True), done
 
 
 def test_a_remote_that_is_away_is_one_line(clones: Callable[[str], Checkout]) -> None:
@@ -269,12 +305,12 @@ def test_nothing_forged_is_believed(repo: Checkout, keys: dict[str, Path], tmp_p
     for name, text in edits(line, other_line).items():
         import_file(other.workspace(), "bundle", "b.jsonl", text.encode(), None)
         with other.workspace().store.reading() as db:
-            seen = attestation.with_origins(other.workspace(), db, recent(db, 50)) if db else []
+            seen = attestation.with_origins(other.workspace(), db, recent(db, 50, everything=True)) if db else []
         assert not any(one.origin.startswith(("ci:", "signed:")) for one in seen), name
     # the same receipt was imported unsigned before: the signature is added to it
     assert import_file(other.workspace(), "bundle", "b.jsonl", line.encode(), None).problems == ()
     with other.workspace().store.reading() as db:
-        seen = attestation.with_origins(other.workspace(), db, recent(db, 50))
+        seen = attestation.with_origins(other.workspace(), db, recent(db, 50, everything=True))
     assert [one.origin for one in seen].count("ci:github") == 1
     report = tmp_path / "b.intoto.jsonl"
     report.write_text(f"{line}\n{other_line}\n")
@@ -326,7 +362,9 @@ def test_a_teams_keys_count_as_they_are_in_the_trusted_commit(
 
     def origins(ref: str) -> list[str]:
         with ws.store.reading() as db:
-            found = attestation.with_origins(repo.workspace(), db, recent(db, 9, "pytest") if db else [], ref)
+            found = attestation.with_origins(
+                repo.workspace(), db, recent(db, 9, "pytest", everything=True) if db else [], ref
+            )
         return [one.origin for one in found]
 
     commit = repo.commit("trust")

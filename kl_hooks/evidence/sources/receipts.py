@@ -39,6 +39,8 @@ def _one(line: bytes) -> Receipt | str:
         return "longer than any receipt"
     try:
         plain = replace_surrogates(json.loads(line))
+        if "payloadType" in plain:
+            return "a signed attestation; import it with: kl evidence import bundle"
         if plain.get("schema") != RECEIPT_SCHEMA:
             return f"schema {plain.get('schema')!r} is not {RECEIPT_SCHEMA!r}"
         receipt = receipt_from_header(plain, tuple(Evidence.from_dict(e) for e in plain["evidence"]))
