@@ -85,7 +85,7 @@ def list_(about: str | None, tier: str | None, stale: bool, everything: bool, li
         claims = list(claims_now(workspace(), warn, about))
     found = [c for c in claims if (everything or c.freshness != "expired") and tier in (None, c.tier.word)]
     found = [c for c in found if not stale or c.freshness == OLDER_TREE]
-    none = "no such claim. See: kl claim list" if about or tier or stale else _NO_CLAIMS
+    none = "no such claim. See: kl claim list" if about or tier else "no claim is stale." if stale else _NO_CLAIMS
     _print_claims(found[:limit], len(found), none, shape)
 
 

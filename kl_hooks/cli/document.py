@@ -147,7 +147,8 @@ def list_(names: tuple[str, ...], statuses: tuple[str, ...], stale: bool, limit:
         _row(one["id"], one["status"], str(one["chunks"]), one["collection"], one["title"], one["remark"])
         for one in rows[:limit]
     ]
-    print_list(shape, plain, lines, len(rows), "there are no documents. Add some with: kl document add PATH")
+    none = "no document is stale." if stale else "there are no documents. Add some with: kl document add PATH"
+    print_list(shape, plain, lines, len(rows), none)
 
 
 def _rows(ws: Workspace, names: Sequence[str], may: Visibility) -> list[dict[str, Any]]:

@@ -204,6 +204,7 @@ def close(session: str, propose: bool, shape: str) -> None:
     closed = done.closed
     lines = [
         f"{counted(len(closed.promoted), 'entry')} promoted, {closed.expired} expired, {closed.left} left",
+        *([f"{counted(closed.working, 'entry')} of working memory removed"] if closed.working else []),
         *(f"  {quoted_field(one.key)}  importance {one.importance}, version {one.version}" for one in closed.promoted),
         *([f"pools closed: {', '.join(closed.pools)}"] if closed.pools else []),
         *([f"proposed: {', '.join(done.proposed)}. See: kl memory review"] if done.proposed else []),

@@ -203,6 +203,12 @@ class _Content:
 
     def _of_names(self, claim: Claim) -> Iterator[_Finding]:
         """What differs of the symbols and files that a claim names, if anything: the first, and how many."""
+        prefix, name = split_id(claim.about)
+        last = name.rpartition(".")[2]
+        named = any(re.split(r"[.:]", one.symbol)[-1] == last for one in claim.rests_on)
+        if prefix in ("function", "method") and claim.rests_on and not named:
+            # only what its text names is here: that this is unchanged shows nothing of what the claim is about
+            yield _Finding(_NOT_ASSESSED, f"not assessed: {claim.about} was not in the files when it was made")
         differing = [(one, now) for one in claim.rests_on if (now := self._now(one, claim.head)) != one.content_hash]
         if not differing:
             return

@@ -199,3 +199,11 @@ def test_a_short_id_of_a_decision_finds_claims_however_they_name_it(shop: Shop) 
     for about in ("ADR-1", "adr-0001", "ADR-0001", "adr:ADR-0001", "adr:ADR-1"):
         found: Any = json.loads(shop.repo.kl("claim", "list", "--about", about, "--format", "json").stdout)
         assert {one["text"] for one in found["claims"]} == {"one", "two"}, about
+
+
+def test_a_claim_about_what_is_not_there_is_not_assessed(shop: Shop) -> None:
+    about = ("--about", "function:cart.subtotal")
+    assert shop.repo.kl("claim", "add", "adds up, as `cart.total` does", *about).returncode == 0
+    freshness, reason = shop.now()["adds up, as `cart.total` does"]
+    assert (freshness, "function:cart.subtotal was not in the files" in reason) == ("not assessed", True)
+    assert shop.repo.kl("claim", "list", "--stale").stdout.strip() == "no claim is stale."
