@@ -6,6 +6,7 @@ A run is named by the first 8 digits of its ID, as pytest's line names it.
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -365,6 +366,8 @@ def import_(reader: str, file: Path, tree: str | None) -> int:
     """
     from kl_hooks.evidence.ingestion import import_file
 
+    if stat.S_ISCHR(file.stat().st_mode):  # /dev/zero has no end
+        raise UsageProblem("is not a file.", place=str(file))
     # 40 digits of SHA-1, 64 of SHA-256: a shorter one may come to mean another tree as the repository grows
     if tree is not None and (len(tree) not in (40, 64) or set(tree) - set("0123456789abcdef")):
         raise click.UsageError(f"--tree {tree}: not a full git tree id. Try: git rev-parse 'HEAD^{{tree}}'")
@@ -437,6 +440,7 @@ def verify(file: Path | None, trust_ref: str, shape: str) -> int:
     imported. Exit 1: something was edited, or is signed by nobody that you trust.
     """
     from kl_hooks.evidence.integrity import audit, read_marks
+    from kl_hooks.evidence.ledger import chain_head
     from kl_hooks.proof.gate import accepted
 
     ws = workspace()
@@ -444,7 +448,11 @@ def verify(file: Path | None, trust_ref: str, shape: str) -> int:
         return _verify_bundle(ws, file, trust_ref, shape)
     # before the store is opened: afterwards another process may have moved them on
     marks = read_marks(ws)
+    with ws.store.reading() as db:
+        unused = db is None or chain_head(db)[0] == 0
     with open_store(ws) as db:
+        # what opening it imported are the first receipts of all: the mark was written with them
+        marks = read_marks(ws) if unused and marks.first is None else marks
         done = audit(db, marks)
     events = accepted(ws)
     print_answer(shape, _audit_to_dict(done, events), _audit_lines(done, events))
@@ -481,6 +489,8 @@ def _verify_bundle(ws: Workspace, file: Path, trust_ref: str, shape: str) -> int
         )
         word = "trusted" if trust_it else "not trusted"
         lines.append(f"{word:<12} {short(receipt.run, 8)}  tree {short(receipt.tree, 7)}  {names or 'not signed'}")
+    if not rows:
+        raise UsageProblem("holds no attestation.", place=str(file), hint="Written by: kl evidence export --sign KEY")
     lines.append("A signature proves who vouches for a receipt, and that it was not edited. It does not prove that the")
     lines.append("tests ran as it states: whoever has the key can sign anything.")
     print_answer(shape, {"schema": "kl.evidence.bundle/1", "trusted": good, "receipts": rows}, lines)

@@ -15,6 +15,7 @@ from kl_hooks.cli.output import print_answer, print_list, warn, workspace
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
 from kl_hooks.model.actors import agent
 
+_LONGEST_KEY = 1 << 16
 _DAY = re.compile(r"\d{4}-\d\d-\d\d")
 
 if TYPE_CHECKING:
@@ -47,9 +48,11 @@ def add(name: str, file: Path, role: str, expires: str, team: bool, shape: str) 
     if ws.git_settings and ws.git_settings.kl.get(f"trust.{name}.revoked") and not team:
         raise UsageProblem("this key is revoked.", place=name, hint=f"Take another name, or: kl trust remove {name}")
     try:
-        key = public_key(file.read_text(encoding="utf-8", errors="replace"))
+        with file.open("rb") as opened:  # a key is short; a device has no end
+            text = opened.read(_LONGEST_KEY).decode("utf-8", "replace")
+        key = public_key(text)
     except ValueError as problem:
-        private = "PRIVATE KEY" in file.read_text(encoding="utf-8", errors="replace")
+        private = "PRIVATE KEY" in text
         hint = f"Give the public key: {file}.pub" if private else ""
         raise UsageProblem(f"{problem}.", place=str(file), hint=hint) from None
     line = _checked(ws, name, role, key, expires)

@@ -419,7 +419,7 @@ def _tests_of(
     executed, assumed = tests_executing(
         ws, db, list(dict.fromkeys([*ids, *(name for some in inside.values() for name in some)]))
     )
-    assumed |= {file for file, some in inside.items() if assumed >= executed.keys() & set(some)}
+    assumed |= {file for file, some in inside.items() if (seen := executed.keys() & set(some)) and assumed >= seen}
     tests = {name: executed[name] for name in ids if name in executed}
     tests |= {file: found for file, some in inside.items() if (found := _union(executed, some))}
     executing = set(tests)

@@ -31,6 +31,8 @@ from kl_hooks.model.text import one_line
 from kl_hooks.records.query import RecordFilter, get_records, list_records
 from kl_hooks.records.write import change_record, create_records, delete_record
 from kl_hooks.store.files import read_small
+from kl_hooks.store.locks import store_lock
+from kl_hooks.store.state import prepare_state
 
 if TYPE_CHECKING:
     from kl_hooks.documents.indexing import Watch
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
     from kl_hooks.workspace import Workspace
 
 KIND: Final = "document"
+_WAIT: Final = 60.0
 _MOST_FILES: Final = 20_000
 _STREAM: Final = "-"
 _HIDDEN: Final = (".", "node_modules", "__pycache__")
@@ -113,12 +116,27 @@ def add_documents(
 
     One whose source is in the collection already is not added again: its text is replaced if it differs.
     """
-    name = collection or DEFAULT
+    # two that add the same files at once would each find that nothing is there
+    prepare_state(ws.state)
+    with store_lock(ws.state.directory / "documents.lock", wait=_WAIT, what="kl document add"):
+        return _add(ws, new, collection or DEFAULT, tags, by)
+
+
+def _add(ws: Workspace, new: Sequence[NewDocument], name: str, tags: Sequence[str], by: str) -> list[Record]:
     known = collections(ws).get(name) or store_collection(ws, name)
     if known.status == STATUSES[2]:
         hint = f"Open it again: kl document collections {name} --status active"
         raise UsageProblem("is archived.", place=name, hint=hint)
-    there = {one.name: one for one in added_texts(ws) if one.collection == name and one.name != _STREAM}
+    texts = list(added_texts(ws))
+    there = {one.name: one for one in texts if one.collection == name and one.name != _STREAM}
+    # a process that was killed between the record and its text left a record that nothing can be made of: it is used
+    stored = {one.id for one in texts}
+    there |= {
+        source: AddedText(one.id, name, source, "", "")
+        for one in list_records(ws, RecordFilter((KIND,), ("pending", "processing", "failed", "indexed")))
+        if one.id not in stored and one.text("collection") == name
+        and (source := one.text("source")) not in ("", _STREAM) and source not in there
+    }  # fmt: skip
     again = [one for one in new if one.name in there]
     fresh = [one for one in new if one.name not in there]
     cuts = {one.name: cut(one.name, one.data, known.chunking, redact_document) for one in new}

@@ -56,6 +56,8 @@ _LONGEST: Final = 64 * 1024 * 1024
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,39}")
 _KEY_TYPES: Final = re.compile(r"(ssh-ed25519|ssh-rsa|ecdsa-sha2-nistp\d+|sk-[a-z0-9-]+@openssh\.com)")
 _TIME_LIMIT: Final = 60
+MOST_SIGNATURES: Final = 8
+"""Of one receipt that are checked: each costs a process."""
 _REDACTED: Final = re.compile(r"\[redacted:([a-z0-9-]+)")
 
 
@@ -309,7 +311,9 @@ def _read_envelope(line: bytes) -> SignedReceipt | str | None:
             return receipt
         if canonical(statement(receipt)) != payload:
             return "it states more, or something else, than its receipt"
-        blobs = [b64decode(one["sig"], validate=True) for one in outer.get("signatures", ())]
+        blobs = list(dict.fromkeys(b64decode(one["sig"], validate=True) for one in outer.get("signatures", ())))
+        if len(blobs) > MOST_SIGNATURES:
+            return f"it has {len(blobs)} signatures"
         return SignedReceipt(receipt, tuple(check_signatures(receipt, blobs)))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as problem:
         return f"not an attestation ({one_line(str(problem), 120)})"

@@ -22,7 +22,14 @@ from pathlib import Path
 from typing import Any, Final
 
 from kl_hooks.errors import UsageProblem
-from kl_hooks.evidence.attestation import add_receipts, check_signatures, import_flaw, receipt_of, sign_receipt
+from kl_hooks.evidence.attestation import (
+    MOST_SIGNATURES,
+    add_receipts,
+    check_signatures,
+    import_flaw,
+    receipt_of,
+    sign_receipt,
+)
 from kl_hooks.evidence.integrity import ledger_writer
 from kl_hooks.evidence.ledger import recent
 from kl_hooks.evidence.trust import IMPORTED, NOTES, ran_no_test
@@ -52,8 +59,6 @@ _SHOWN: Final = 10
 _MOST_BYTES: Final = 64 * 1024 * 1024
 """Of one ref that is read: a hostile one must not fill the memory."""
 _MOST_LINES: Final = 20_000
-_MOST_SIGNATURES: Final = 4
-"""That are checked of one line: each costs a process."""
 _WRITER: Final = re.compile(r"[a-z0-9][a-z0-9-]{3,39}")
 _REMOTE: Final = re.compile(r"[^-\s\0][^\s\0]*")
 _TIMEOUT: Final = 120.0
@@ -119,7 +124,7 @@ def read_note_line(line: bytes) -> SignedReceipt | str:
         if flaw := import_flaw(found):
             return flaw
         blobs = [b64decode(one, validate=True) for one in plain.get("signatures", ())]
-        if len(blobs) > _MOST_SIGNATURES:
+        if len(blobs) > MOST_SIGNATURES:
             return f"it has {len(blobs)} signatures"
         return SignedReceipt(found, tuple(check_signatures(found, blobs)))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as problem:

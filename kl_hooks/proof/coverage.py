@@ -155,6 +155,8 @@ def _read_lines(path: Path) -> Iterator[_Lines]:
         names = "SELECT file.path, context.context"
         joined = "JOIN file ON file.id = file_id JOIN context ON context.id = context_id"
         for file, context, bits in db.rows(f"{names}, numbits FROM line_bits {joined}"):
+            if not isinstance(bits, bytes):
+                raise UsageProblem("is damaged: its line numbers are no bit map.", place=str(path))
             yield _Lines(str(file), str(context), frozenset(_numbers(bits)), frozenset())
         # a negative number is the entry of the code object with that first line
         arcs = db.rows(f"{names}, fromno, tono FROM arc {joined} ORDER BY file_id, context_id")

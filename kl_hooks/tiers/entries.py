@@ -164,6 +164,8 @@ def split_path(path: str) -> list[str]:
             # a backslash before any other character is that character and the backslash
             current, escaped = current + (f"\\{sign}" if escaped and sign not in ".\\" else sign), False
     parts.append(current + ("\\" if escaped else ""))
+    if len(parts) > _DEEPEST:
+        raise UsageProblem(f"has {len(parts)} parts; {_DEEPEST} are possible.", place=one_line(path, 60))
     return [checked_key(part, path) for part in parts]
 
 

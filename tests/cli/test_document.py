@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from kl_hooks.documents.adding import NewDocument, add_documents
 from kl_hooks.documents.search import MODES
-from tests.support import Checkout, Done
+from tests.support import Checkout, Done, sql
 
 AGENT = {"CLAUDECODE": "1"}
 TOKEN = "ghp_abcdefghijklmnopqrstuvwxyz0123456789"
@@ -135,3 +137,23 @@ def test_agents_search_and_add_documents_by_tools(repo: Checkout, books: Path) -
     assert [one["id"] for one in hits["results"]] == ["DOC-0002#L1-L3"]
     assert hits["results"][0]["marks"] == ["agent", "reads like an instruction"]
     assert tool("query_knowledge_base", query="lag", top_k=1)["counts"]["document"] == 2
+
+
+def test_a_record_that_lost_its_text_gets_it_when_the_file_is_added_again(repo: Checkout) -> None:
+    page = repo.root.parent / "runbook.md"
+    page.write_text("# Runbook\n\nRestart the pump.\n")
+    assert repo.kl("document", "add", str(page)).returncode == 0
+    sql(repo.state / "kl.db", "DELETE FROM document_text")  # as after a kill between the record and its text
+    assert repo.kl("document", "add", str(page)).returncode == 0
+    listed = json.loads(repo.kl("document", "list", "--format", "json").stdout)["documents"]
+    assert [one["status"] for one in listed if one["title"] == "Runbook"] == ["indexed"], listed
+
+
+def test_files_that_are_added_twice_at_once_are_there_once(repo: Checkout) -> None:
+    page = repo.root.parent / "runbook.md"
+    page.write_text("# Runbook\n\nRestart the pump.\n")
+    new = [NewDocument(str(page), page.read_bytes())]
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda _: add_documents(repo.workspace(), new), range(4)))
+    listed = json.loads(repo.kl("document", "list", "--format", "json").stdout)["documents"]
+    assert len([one for one in listed if one["title"] == "Runbook"]) == 1

@@ -32,7 +32,7 @@ def test_a_document_is_stale_where_the_code_that_it_names_changed(repo: Checkout
         "docs/basket.md", "# Basket\n\nCall `total`, `shop.basket.refund`, `cancel` or `keep_all`; never `numpy`.\n"
     )
     repo.commit()
-    assert "there are no documents" in repo.kl("document", "list", "--stale").stdout
+    assert "no document is stale" in repo.kl("document", "list", "--stale").stdout
     # total is changed, refund moved, cancel removed; of keep_all only a comment is new
     changed = "def total(a):\n    return a + 1\n\n\ndef keep_all(a):  # so\n    return a\n"
     repo.write("src/shop/basket.py", changed)
@@ -46,9 +46,9 @@ def test_a_document_is_stale_where_the_code_that_it_names_changed(repo: Checkout
     assert "total (src/shop/basket.py) was changed" in repo.kl("document", "list", "--stale").stdout
     assert "[stale: cancel (no such symbol) was removed]" in repo.kl("search", "call", "--freshness").stdout
     repo.write("docs/basket.md", "# Basket\n\nCall `total` or `refund`.\n")
-    assert "there are no documents" in repo.kl("document", "list", "--stale").stdout  # not committed: as it is now
+    assert "no document is stale" in repo.kl("document", "list", "--stale").stdout  # not committed: as it is now
     repo.commit()
-    assert "there are no documents" in repo.kl("document", "list", "--stale").stdout
+    assert "no document is stale" in repo.kl("document", "list", "--stale").stdout
     (repo.root / "src/shop/money.py").rename(repo.root / "src/shop/cash.py")
     repo.commit()
     assert "refund (src/shop/cash.py) was moved" in repo.kl("document", "list", "--stale").stdout

@@ -474,3 +474,25 @@ def test_32_syncs_side_by_side_converge(clones: Callable[[str], Checkout], keys:
         assert done.returncode == 0, done
     runs = [{one.receipt.run for one in repo.entries() if one.receipt.source == "pytest"} for repo in repos]
     assert len(set.union(*runs)) == 8 and all(one == runs[0] for one in runs), [len(one) for one in runs]
+
+
+def test_a_bundle_without_attestations_and_one_signature_a_thousand_times(
+    repo: Checkout, keys: dict[str, Path], tmp_path: Path
+) -> None:
+    empty = tmp_path / "empty"
+    empty.write_bytes(b"")
+    done = repo.kl("evidence", "verify", str(empty))
+    assert (done.returncode, "holds no attestation" in done.stderr) == (2, True), "nothing to check is no pass"
+    leave_run(repo.workspace(), PASSED)
+    line = json.loads(bundle(repo, keys["ci"])[0])
+    many = tmp_path / "many"
+    many.write_text(json.dumps(line | {"signatures": line["signatures"] * 1000}))
+    assert repo.kl("evidence", "verify", str(many)).stdout.count("SHA256:") == 1
+
+
+def test_the_first_receipts_of_a_store_are_no_loss(repo: Checkout) -> None:
+    assert repo.kl("pool", "create", "Q").returncode == 0, "a store without receipts"
+    assert repo.kl("evidence", "verify").returncode == 0
+    assert repo.kl("pool", "write", "Q", "a", "1").returncode == 0, "by the name that it was made under"
+    deep = repo.kl("pool", "write", "Q", ".".join("a" * 2000), "1")
+    assert (deep.returncode, "2000 parts" in deep.stderr) == (2, True), deep.stderr
