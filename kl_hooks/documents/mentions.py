@@ -139,12 +139,15 @@ def _states(
     now = {one.id: one for known in symbols.values() for one in known}
     old = _old_hashes(ws, repo, commit, {one.path for one in some if one.path})
     there = _defined_at(repo, commit, {one.written.rpartition(".")[2] for one in some})
+    # of a name that many have, or that a package offers under another one, no symbol is known: it may still be there
+    still = _defined_at(repo, "HEAD", {one.written for one in some if not one.symbol and one.written in there})
     found: dict[Mention, str] = {}
     for one in some:
-        last = one.written.rpartition(".")[2]
+        module, _, last = one.written.rpartition(".")
         if not one.symbol:
-            # a dotted name may be a module of somebody else; what was defined here is known
-            if last in there:
+            # of a dotted name the file must fit: `sys.stdout` is not the `stdout` of some module here
+            was = any(_is_module(path, module) for path in there.get(last, ())) if module else last in there
+            if was and (module or last not in still):
                 found[one] = REMOVED
         elif one.symbol not in old:
             if last in there and one.path not in there[last]:
@@ -152,6 +155,12 @@ def _states(
         elif old[one.symbol] != now[one.symbol].content_hash:
             found[one] = CHANGED
     return found
+
+
+def _is_module(path: str, name: str) -> bool:
+    """Whether a file is the module of this dotted name, or of its end."""
+    dotted = path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+    return f".{dotted}".endswith(f".{name}")
 
 
 def _old_hashes(ws: Workspace, repo: Repository, commit: str, paths: Iterable[str]) -> dict[str, str]:

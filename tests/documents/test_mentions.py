@@ -29,7 +29,9 @@ def keep_all(a):
 def test_a_document_is_stale_where_the_code_that_it_names_changed(repo: Checkout) -> None:
     repo.write("src/shop/basket.py", CODE)
     repo.write(
-        "docs/basket.md", "# Basket\n\nCall `total`, `shop.basket.refund`, `cancel` or `keep_all`; never `numpy`.\n"
+        "docs/basket.md",
+        "# Basket\n\nCall `total`, `shop.basket.refund`, `cancel` or `keep_all`;"
+        " never `numpy`, `sys.refund` or `shop.cancel`.\n",
     )
     repo.commit()
     assert "no document is stale" in repo.kl("document", "list", "--stale").stdout
