@@ -15,7 +15,7 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import CodeType, FrameType
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
@@ -231,12 +231,17 @@ def _text_digest(text: str, sha256: Any = hashlib.sha256) -> str:
     return str(sha256(text.encode("utf-8", "replace")).hexdigest()[:16])
 
 
+_MOST_FILES: Final = 50
+"""Files with deselected tests that a receipt names."""
+
+
 class Tally:
     """Counts what a collection found, what was deselected, and what disappeared without being called deselected."""
 
     def __init__(self) -> None:
         self.collected: int | None = None
         self.deselected = 0
+        self._deselected_files: set[str] = set()
         self.dropped = 0
         self._names = ""
         self._interference = Interference()
@@ -245,10 +250,15 @@ class Tally:
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> Generator[None, None, None]:
         """Counts before anybody else has seen the items, and again after."""
         self.collected = len(items)
-        self._names = _text_digest("\n".join(sorted(item.nodeid for item in items)))
+        names = sorted(item.nodeid for item in items)
+        self._names = _text_digest("\n".join(names))
         try:
             return (yield)
         finally:
+            if len(items) < len(names):
+                # by what is missing, not by what was reported as deselected: a plugin may name others
+                left = {item.nodeid for item in items}
+                self._deselected_files = {name.partition("::")[0] for name in names if name not in left}
             self.dropped = max(0, self.collected - len(items) - self.deselected)
             self._interference.look(items)
 
@@ -263,6 +273,9 @@ class Tally:
         found = {"collected": self.collected, "deselected": self.deselected, **self._interference.plain()}
         if self.deselected:
             found["collected_names"] = self._names
+            # of all other files every test ran; of very many it is no longer worth a list in each receipt
+            if len(self._deselected_files) <= _MOST_FILES:
+                found["deselected_files"] = sorted(self._deselected_files)
         return {**found, "dropped": self.dropped} if self.dropped else found
 
 

@@ -150,7 +150,7 @@ def _receipt_lines(entry: Entry) -> Iterator[str]:
     yield f"verdict   {run_outcome(r.result)}   {_outcome_counts(r)}   exit {r.result.get('exit')}"
     for reason in r.result.get("reasons") or ():
         yield f"          {reason}"
-    limits = {k: v for k, v in r.selection.items() if v not in (None, "", [], False)}
+    limits = {k: v for k, v in r.selection.items() if v not in (None, "", [], False) and k != "deselected_files"}
     if limits:
         yield "selection " + ", ".join(f"{k} {v}" for k, v in limits.items())
     if modules := _imported_modules(r.environment.get("imported")):

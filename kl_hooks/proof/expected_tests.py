@@ -501,6 +501,14 @@ class Reported:
         elif limits.keys() <= _COUNTED and not part and isinstance(receipt.selection.get("collected"), int):
             digest = str(receipt.selection.get("collected_names") or "")
             self._collected.append((receipt.selection["collected"], digest))
+            files = receipt.selection.get("deselected_files")
+            # what disappeared without a word ("dropped") may have been of any file
+            if (
+                isinstance(files, list | tuple)
+                and "dropped" not in limits
+                and "::" not in str(receipt.selection.get("args"))
+            ):
+                self.whole |= seen - {self._path(receipt, str(one)) for one in files}
 
     def close(self) -> Reported:
         """Call it when all runs are in: what one omitted may have been reported by the others, test by test."""
