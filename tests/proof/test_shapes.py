@@ -95,8 +95,8 @@ def test_a_part_of_the_project_is_proven_together_with_the_rest(repo: Checkout) 
     assert "together" in repo.kl("verify").stdout
 
 
-def test_a_selection_leaves_files_whole_of_which_it_left_out_nothing(repo: Checkout) -> None:
-    """As in projects whose `addopts` leave out slow tests: only these are missing, and running them proves the rest."""
+def test_a_selection_leaves_files_whole_of_which_it_omitted_nothing(repo: Checkout) -> None:
+    """As in projects whose `addopts` omit slow tests: only these are missing, and running them proves the rest."""
     cases = "import pytest\n\n\n@pytest.mark.parametrize('n', [1, 2])\ndef test_n(n):\n    pass\n"
     slow = "import pytest\n\n\n@pytest.mark.db\ndef test_x():\n    pass\n\n\ndef test_y():\n    pass\n"
     settings = "[pytest]\nmarkers =\n    db: slow\naddopts = -m 'not db'\n"
