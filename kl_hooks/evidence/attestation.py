@@ -315,7 +315,9 @@ def _read_envelope(line: bytes) -> SignedReceipt | str | None:
         if len(blobs) > MOST_SIGNATURES:
             return f"it has {len(blobs)} signatures"
         return SignedReceipt(receipt, tuple(check_signatures(receipt, blobs)))
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as problem:
+    except (KeyError, TypeError, AttributeError, RecursionError):
+        return "not an attestation of a receipt"
+    except ValueError as problem:
         return f"not an attestation ({one_line(str(problem), 120)})"
 
 

@@ -127,7 +127,9 @@ def read_note_line(line: bytes) -> SignedReceipt | str:
         if len(blobs) > MOST_SIGNATURES:
             return f"it has {len(blobs)} signatures"
         return SignedReceipt(found, tuple(check_signatures(found, blobs)))
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as problem:
+    except (KeyError, TypeError, AttributeError, RecursionError):
+        return "not a receipt"
+    except ValueError as problem:
         return f"not a receipt ({one_line(str(problem), 120)})"
 
 
