@@ -251,16 +251,18 @@ def search(db: Rows, words: Sequence[str], limit: int, kinds: Sequence[str] = ()
     """
     if limit < 1:
         return []
-    if not stored_totals(db, KNOWLEDGE).docs:
-        return []
-    corpus = StoredPostings(db, KNOWLEDGE)
-    (fits,) = score([corpus], words)
-    found: list[Hit] = []
-    for docs in best_first(fits, max(2 * limit, 200)):
-        found += hits_of(db, corpus, {doc: fits[doc] for doc in docs}, kinds)
-        if len(found) >= limit:
-            break
-    return found[:limit]
+    # another process may merge the segments between two of the queries: then some documents would not be found
+    with db.snapshot():
+        if not stored_totals(db, KNOWLEDGE).docs:
+            return []
+        corpus = StoredPostings(db, KNOWLEDGE)
+        (fits,) = score([corpus], words)
+        found: list[Hit] = []
+        for docs in best_first(fits, max(2 * limit, 200)):
+            found += hits_of(db, corpus, {doc: fits[doc] for doc in docs}, kinds)
+            if len(found) >= limit:
+                break
+        return found[:limit]
 
 
 def hits_of(db: Rows, corpus: StoredPostings, fits: Mapping[int, int], kinds: Sequence[str]) -> list[Hit]:

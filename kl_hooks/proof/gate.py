@@ -164,10 +164,7 @@ def judge(
     there = _path_exists(repo, at or "")
     rule = ws.settings.verified_requires
     direct = proof(entries, parents, rule, trees, there, expected, earlier_runs)
-    untrusted = tuple(
-        f"run {one.receipt.run[:8]}: {why_not_hard(one.receipt, one.receipt.evidence[0], one.origin)}"
-        for one in seen.untrusted(trees) if one.receipt.evidence
-    )  # fmt: skip
+    untrusted = _untrusted(seen, trees)
     if origin:
         if direct.failed:
             return entries, direct
@@ -190,6 +187,13 @@ def judge(
     found = proof(both, parents, rule, trees, there, expected, earlier_runs, {one.entry.id: one for one in others})
     found = _without_flaky(ws, db, found, [*entries, *(one.original for one in others)])
     return entries, replace(found, not_compared=tuple(notes))
+
+
+def _untrusted(seen: Snapshot, trees: Sequence[str]) -> tuple[str, ...]:
+    """Runs of a content that are out of notes and count for nothing, and why."""
+    some = [one for one in seen.untrusted(trees) if one.receipt.evidence]
+    whys = (why_not_hard(one.receipt, one.receipt.evidence[0], one.origin) for one in some)
+    return tuple(f"run {one.receipt.run[:8]}: {why}" for one, why in zip(some, whys, strict=True))
 
 
 def _without_flaky(ws: Workspace, db: Database | None, found: Proof, entries: Sequence[Entry]) -> Proof:

@@ -34,6 +34,9 @@ class Database(Protocol):
     def transaction(self) -> AbstractContextManager[None]:
         """Everything inside happens, or nothing. Takes the write lock at once; does not nest."""
 
+    def snapshot(self) -> AbstractContextManager[None]:
+        """All that is read inside is of one moment. Inside, nothing must be written: that would wait for itself."""
+
     def close(self) -> None:
         """Close it. May be called again."""
 
@@ -50,6 +53,7 @@ class Rows(Protocol):
     def rows(self, sql: str, params: Any = ()) -> list[tuple[Any, ...]]: ...
     def execute(self, sql: str, params: Any = ()) -> Any: ...
     def many(self, sql: str, rows: Any) -> Any: ...
+    def snapshot(self) -> AbstractContextManager[None]: ...
 
 
 def chunks(values: Sequence[T]) -> Iterator[Sequence[T]]:

@@ -198,6 +198,17 @@ class SqliteDatabase:
             raise
         self._refuse_moved()
 
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        nested = self._connection.in_transaction
+        if not nested:
+            self.execute("BEGIN")
+        try:
+            yield
+        finally:
+            if not nested and self._connection.in_transaction:
+                self.execute("COMMIT")
+
     def close(self) -> None:
         self._connection.close()
         if self._copy is not None:

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
@@ -420,3 +420,19 @@ def test_losing_the_race_is_never_taken_for_damage(state: State, writer: str) ->
     assert seen == sorted(seen), "what was committed once is always there"
     assert store.problem() is None
     assert not list(state.directory.glob("kl.db.*"))
+
+
+def test_what_is_read_in_a_snapshot_is_of_one_moment(tmp_path: Path) -> None:
+    path = tmp_path / "a.db"
+    writer = open_sqlite(path, write=True)
+    writer.execute("CREATE TABLE t (n)")
+    writer.execute("INSERT INTO t VALUES (1)")
+    reader = open_sqlite(path, write=False, busy_ms=0)
+    other = open_sqlite(path, write=True, busy_ms=0)
+    with reader.snapshot(), reader.snapshot():
+        before = reader.rows("SELECT n FROM t")
+        with suppress(StoreBusy):  # where the journal is no WAL the writer has to wait
+            other.execute("INSERT INTO t VALUES (2)")
+        assert reader.rows("SELECT n FROM t") == before == [(1,)]
+    for one in (writer, reader, other):
+        one.close()
