@@ -61,7 +61,8 @@ def add(name: str, file: Path, role: str, expires: str, team: bool, shape: str) 
         how = f"added to {TRUST_FILE}. It counts once it is in the commit that you trust (git config kl.trustRef)."
         _print_change(shape, name, "added", how)
         return
-    values = {"key": key, "role": role} | ({"validBefore": f"{expires}T23:59:59Z"} if expires else {})
+    # the key last: killed before it, nothing is trusted; killed after it, nothing of what limits it is missing
+    values = ({"validBefore": f"{expires}T23:59:59Z"} if expires else {}) | {"role": role, "key": key}
     for word, value in values.items():
         _git(ws, "config", "--local", f"kl.trust.{name}.{word}", value)
     _print_change(shape, name, "added", f"{name} ({role}) is trusted here: {fingerprint(key)}")

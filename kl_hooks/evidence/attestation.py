@@ -56,7 +56,7 @@ _LONGEST: Final = 64 * 1024 * 1024
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,39}")
 _KEY_TYPES: Final = re.compile(r"(ssh-ed25519|ssh-rsa|ecdsa-sha2-nistp\d+|sk-[a-z0-9-]+@openssh\.com)")
 _TIME_LIMIT: Final = 60
-MOST_SIGNATURES: Final = 8
+_MOST_SIGNATURES: Final = 8
 """Of one receipt that are checked: each costs a process."""
 _REDACTED: Final = re.compile(r"\[redacted:([a-z0-9-]+)")
 
@@ -311,10 +311,7 @@ def _read_envelope(line: bytes) -> SignedReceipt | str | None:
             return receipt
         if canonical(statement(receipt)) != payload:
             return "it states more, or something else, than its receipt"
-        blobs = list(dict.fromkeys(b64decode(one["sig"], validate=True) for one in outer.get("signatures", ())))
-        if len(blobs) > MOST_SIGNATURES:
-            return f"it has {len(blobs)} signatures"
-        return SignedReceipt(receipt, tuple(check_signatures(receipt, blobs)))
+        return signed_receipt(receipt, [one["sig"] for one in outer.get("signatures", ())])
     except (KeyError, TypeError, AttributeError, RecursionError):
         return "not an attestation of a receipt"
     except ValueError as problem:
@@ -384,6 +381,14 @@ def sign_receipt(receipt: Receipt, key: Path) -> tuple[str, bytes]:
     """(public key, signature) over the Statement of a receipt. Raises as `sign`; ValueError as `statement`."""
     blob = sign(pre_authentication(canonical(statement(receipt))), key)
     return _parse_signature(blob).key, blob
+
+
+def signed_receipt(receipt: Receipt, signatures: Iterable[str]) -> SignedReceipt:
+    """The receipt with its signatures (base64), each checked once. ValueError as `check_signatures`, or for many."""
+    blobs = list(dict.fromkeys(b64decode(one, validate=True) for one in signatures))
+    if len(blobs) > _MOST_SIGNATURES:
+        raise ValueError(f"it has {len(blobs)} signatures")
+    return SignedReceipt(receipt, tuple(check_signatures(receipt, blobs)))
 
 
 def check_signatures(receipt: Receipt, blobs: Sequence[bytes]) -> Iterator[tuple[str, bytes]]:

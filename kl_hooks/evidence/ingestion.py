@@ -198,8 +198,8 @@ class Snapshot:
 
         Of others those that a trusted key signed, in the order in which the runs ended, and what a person imported.
         """
-        all_ = self._with_origins(ledger.entries_of_tree(self.db, trees, everything=True) if self.db else [])
-        stored = [one for one in all_ if not one.origin.startswith(NOTES)]
+        stored = self._with_origins(ledger.entries_of_tree(self.db, trees) if self.db else [])
+        stored += [one for one in self._of_notes(trees) if not one.origin.startswith(NOTES)]
         if any(one.origin.startswith(ATTESTED) for one in stored):
             # the number of a receipt is the order of import, and a newer run of our own settles an older one of theirs
             stored.sort(key=lambda one: one.receipt.ended, reverse=True)
@@ -208,8 +208,10 @@ class Snapshot:
 
     def untrusted(self, trees: Sequence[str]) -> list[Entry]:
         """The receipts of a content that arrived by notes, and that no trusted key signed: they count for nothing."""
-        all_ = ledger.entries_of_tree(self.db, trees, everything=True) if self.db else []
-        return [one for one in self._with_origins(all_) if one.origin.startswith(NOTES)]
+        return [one for one in self._of_notes(trees) if one.origin.startswith(NOTES)]
+
+    def _of_notes(self, trees: Sequence[str]) -> list[Entry]:
+        return self._with_origins(ledger.entries_of_tree(self.db, trees, notes=True) if self.db else [])
 
     def recent(self, limit: int) -> list[Entry]:
         """The newest receipts, newest first; without runs that only listed tests."""

@@ -284,11 +284,11 @@ def selection_limits(selection: Mapping[str, Any]) -> dict[str, Any]:
     return found | ({"left_out": omitted} if isinstance(omitted, Mapping) and omitted.get("files") else {})
 
 
-def entries_of_tree(db: Database, trees: Sequence[str], *, everything: bool = False) -> list[Entry]:
-    """The receipts whose `tree` or `tree_all` is one of these, newest first. `everything`: also those of notes."""
+def entries_of_tree(db: Database, trees: Sequence[str], *, notes: bool = False) -> list[Entry]:
+    """The receipts whose `tree` or `tree_all` is one of these, newest first. `notes`: those of notes, and no others."""
     some = placeholders(trees)
-    ours = "" if everything else f"AND {_OURS} "
-    where = f"WHERE (tree IN ({some}) OR tree_all IN ({some})) {ours}ORDER BY seq DESC"
+    which = f"NOT ({_OURS})" if notes else _OURS
+    where = f"WHERE (tree IN ({some}) OR tree_all IN ({some})) AND {which} ORDER BY seq DESC"
     return _entries(db, where, (*trees, *trees)) if trees else []
 
 
