@@ -437,7 +437,7 @@ def verify(file: Path | None, trust_ref: str, shape: str) -> int:
     """Check the hash chain over all receipts, and show what that proves and what it does not.
 
     With FILE, a bundle that export --in-toto wrote: who signed each receipt, and whether you trust them. Nothing is
-    imported. Exit 1: something was edited, or is signed by nobody that you trust.
+    imported. Exit 1: something was edited, or is not signed by a key that you trust.
     """
     from kl_hooks.evidence.integrity import audit, read_marks
     from kl_hooks.evidence.ledger import chain_head

@@ -1,4 +1,4 @@
-"""`kl memory context`: persistent contexts, as whoever calls sees them."""
+"""`kl memory context`: persistent contexts, as their caller sees them."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def restore(name: str, snapshot_id: str, shape: str) -> None:
 @click.option("--admin", "level", flag_value="admin", help="Grant and archive it too.")
 @format_option()
 def grant(name: str, actor: str, level: str, shape: str) -> None:
-    """Let somebody read, write or administrate a context."""
+    """Grant another actor access to a context: read, write or admin."""
     _print_grants(name, actor, level or "read", shape)
 
 

@@ -45,9 +45,7 @@ _COMMANDS = {
     "stats": "Keys, bytes, changes, reads, and what happened last.",
     "close": "Close one, and remove its data.",
 }
-_if_version = click.option(
-    "--if-version", type=int, metavar="N", help="Only if nobody changed the pool since version N."
-)
+_if_version = click.option("--if-version", type=int, metavar="N", help="Only if the pool is still at version N.")
 _as_text = click.option("--text", "as_text", is_flag=True, help="The value is text, also where it could be JSON.")
 _value = click.argument("value", required=False, default="-", metavar="[VALUE|-]")
 
@@ -150,7 +148,7 @@ def read(name: str, path: str, shape: str) -> None:
 def write(name: str, path: str, value: str, if_version: int | None, as_text: bool, shape: str) -> None:
     """Write VALUE (JSON, or text; `-` reads stdin) at PATH; the version rises by one.
 
-    With --if-version exit code 1, and nothing is written, where somebody else was faster. A write below
+    With --if-version exit code 1, and nothing is written, where the pool has changed since. A write below
     `agent_bulletin.` is an event of its own, for agents that follow it: kl pool stats.
     """
     ws = initialized_workspace()
@@ -178,7 +176,7 @@ def merge(name: str, value: str, path: str, if_version: int | None, shape: str) 
 @click.option("--read", "level", flag_value="read", default="read", help="Read; without another option.")
 @format_option()
 def grant(name: str, actor: str, level: str, shape: str) -> None:
-    """Let somebody read a pool of yours, or write it."""
+    """Grant another actor access to one of your pools."""
     ws = initialized_workspace()
     _print_pool(set_access(ws, caller_of(ws), name, actor, level or "read"), shape)
 
@@ -188,7 +186,7 @@ def grant(name: str, actor: str, level: str, shape: str) -> None:
 @click.argument("actor", metavar="AGENT|human|public")
 @format_option()
 def revoke(name: str, actor: str, shape: str) -> None:
-    """Take somebody's access to a pool of yours away."""
+    """Revoke an actor's access to one of your pools."""
     ws = initialized_workspace()
     _print_pool(set_access(ws, caller_of(ws), name, actor, ""), shape)
 

@@ -1,4 +1,4 @@
-"""`kl remember`, `recall`, `forget`, `keys` and `session`: memory in tiers, as whoever calls sees it."""
+"""`kl remember`, `recall`, `forget`, `keys` and `session`: memory in tiers, as its caller sees it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _session = click.option("--session", default="", metavar="NAME", help="The sessi
 
 
 def memory_of(ws: Workspace, session: str = "") -> Memory:
-    """The memory of whoever runs this command."""
+    """The memory of the caller."""
     return Memory(ws, caller_of(ws, session_name=session))
 
 

@@ -104,7 +104,7 @@ def recall_(limit: int, shape: str) -> None:
 @top_option(10, text="Most queries listed.")
 @format_option()
 def search_(days: int | None, limit: int, shape: str) -> None:
-    """Searches of documents, records and code: by mode, how many, how good, how fast; and what nobody found.
+    """Searches of documents, records and code: by mode, how many, how good, how fast; and queries without results.
 
     Counted from the package log, which has the query and the IDs of the results of each search.
     """
