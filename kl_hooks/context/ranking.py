@@ -235,19 +235,21 @@ def rank_code(ws: Workspace, task: str, signals: Signals = _NO_SIGNALS) -> CodeR
             if trouble is not None:
                 raise trouble
             return CodeRanking()
-        segments = Segments(db)
-        others = StoredCode(db, OTHER, segments)
         frames = (file_here(db, path) for path, _ in reversed(signals.frames))
         failure = Failure(
             frozenset(name.partition("::")[0] for name in signals.tests),
             tuple(dict.fromkeys(path for path in frames if path and corpus_of(path) == SOURCE)),
             *_recorded(ws, db, signals.tests),
         )
-        query = read_query(task)
-        if failure.tests:
-            query = _without_words_of_tests(query, others.postings)
-        source = rank(StoredCode(db, SOURCE, segments), query, failure=failure)
-        return merge(source, rank(others, query, is_source=False, most=_missing(source, task)), task)
+        # another process may merge the segments between two of the queries: then some files would not be found
+        with db.snapshot():
+            segments = Segments(db)
+            others = StoredCode(db, OTHER, segments)
+            query = read_query(task)
+            if failure.tests:
+                query = _without_words_of_tests(query, others.postings)
+            source = rank(StoredCode(db, SOURCE, segments), query, failure=failure)
+            return merge(source, rank(others, query, is_source=False, most=_missing(source, task)), task)
 
 
 def _missing(source: CodeRanking, task: str) -> int:

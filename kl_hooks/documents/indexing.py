@@ -366,9 +366,10 @@ def search_chunks(
     with ws.store.reading("graph") as db:
         if db is None or not allowed:
             return []
-        corpus = StoredPostings(db, CHUNKS)
-        (fits,) = index.score([corpus], significant_words(query))
-        return ranked_chunks(db, corpus, fits, allowed)[:limit]
+        with db.snapshot():
+            corpus = StoredPostings(db, CHUNKS)
+            (fits,) = index.score([corpus], significant_words(query))
+            return ranked_chunks(db, corpus, fits, allowed)[:limit]
 
 
 def ranked_chunks(

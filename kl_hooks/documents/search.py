@@ -171,7 +171,8 @@ def search(
     counts = dict.fromkeys(wanted, 0)
     with _graph(ws, notes) as db:
         if mode != "vector" and db is not None:
-            found, counts = _keyword(ws, db, words, allowed, wanted, may)
+            with db.snapshot():  # the index may be merged meanwhile, see `index.search`
+                found, counts = _keyword(ws, db, words, allowed, wanted, may)
     if mode != "keyword":
         found = _one_each_section(_fused(found, near, options.fusion if mode == "hybrid" else "simple"))
         counts = {kind: sum(_kind_of(one.what) == kind for one in found) for kind in wanted}

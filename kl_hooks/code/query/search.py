@@ -66,7 +66,8 @@ def find_all(
         # what was found by name may come again among these; one more shows whether there are more
         spare = BY_WORDS if file else limit + len(found) + 1
         symbols = [kind for kind in wanted if kind in SYMBOL_KINDS]
-        by_words = _symbols_by_words(graph, words, symbols, file, spare) if symbols else []
+        with graph.db.snapshot():  # the index may be merged meanwhile, see `index.search`
+            by_words = _symbols_by_words(graph, words, symbols, file, spare) if symbols else []
         rest = [kind for kind in kinds if kind in graph.kinds]
         by_words += map(_hit, index.search(graph.db, words, spare, rest) if rest else ())
         found += [one for one in by_words if (one.id, one.path) not in seen and path_matches(one.path, file)]
