@@ -317,6 +317,7 @@ def isolate(patch: pytest.MonkeyPatch, home: Path) -> None:
 
 def checkout(folder: Path, files: Mapping[str, str] | None = None, *, kl: bool = True) -> Checkout:
     """A repository with one commit of `files`; with `.kl/` where `kl` is true."""
+    assert "GIT_CONFIG_GLOBAL" in os.environ, "the fixture `home` is missing: whose settings would git read?"
     made = Checkout(folder)
 
     def build() -> None:

@@ -191,6 +191,7 @@ def test_the_policy_governs_what_is_loaded(shop: Checkout) -> None:
     assert kl.open(shop.root, agent="bot").load_failed_approaches("floats") == []
 
 
+@pytest.mark.usefixtures("home")
 def test_a_full_run_is_a_verdict(tmp_path: Path) -> None:
     made = checkout(tmp_path / "run", {"test_a.py": "def test_a():\n    pass\n"})
     assert not kl.open(made.root).verify().proven
