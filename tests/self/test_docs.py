@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Mapping
+from difflib import unified_diff
 from functools import cache
 from pathlib import Path
 from types import ModuleType
@@ -27,8 +28,12 @@ def pages() -> Mapping[Path, str]:
 
 
 def test_pages_are_what_the_program_prints() -> None:
-    stale = [path for path, text in pages().items() if path.read_text(encoding="utf-8") != text]
-    assert stale == [], "run: make docs"
+    stale = [
+        "\n".join(unified_diff(path.read_text(encoding="utf-8").splitlines(), text.splitlines(), path.name, n=0))
+        for path, text in pages().items()
+        if path.read_text(encoding="utf-8") != text
+    ]
+    assert not stale, "run: make docs\n" + "\n".join(stale)
 
 
 def test_no_page_is_left_of_a_command_that_was_removed() -> None:
