@@ -78,7 +78,7 @@ CREATE TABLE marks (
     path TEXT PRIMARY KEY
 ) WITHOUT ROWID;
 CREATE TABLE consulted (
-    -- What the links of a file depend on, see code/invalidation.py.
+    -- What the links of a file depend on, see code/linker.py.
     path TEXT PRIMARY KEY,
     keys BLOB NOT NULL           -- four bytes for each
 ) WITHOUT ROWID;

@@ -11,12 +11,10 @@ from collections import ChainMap
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
-from kl_hooks.code import facts_cache, file_facts, file_index, name_index
-from kl_hooks.code.facts_cache import TempBlobFile
-from kl_hooks.code.file_facts import FilesFacts, scan_missing
+from kl_hooks.code import file_facts, file_index, name_index
+from kl_hooks.code.file_facts import FilesFacts, TempBlobFile, scan_missing
 from kl_hooks.code.file_index import UNAVAILABLE, File, PendingChanges, errors_of, pending_changes
-from kl_hooks.code.invalidation import Outlined, replace_consulted
-from kl_hooks.code.linker import Linker, relink
+from kl_hooks.code.linker import Linker, Outlined, relink, replace_consulted
 from kl_hooks.code.modules import ModuleIndex, QueriedNames, imported_names, module_name, module_names, plain_name
 from kl_hooks.code.scanner.parser import WORD, Facts, Key, Read, no_garbage_collection, unavailable_facts
 from kl_hooks.code.scanner.python import Progress
@@ -226,7 +224,7 @@ FEW: Final = 100
 def update(
     store: Store,
     known: PendingChanges,
-    facts: facts_cache.KnownFacts,
+    facts: file_facts.KnownFacts,
     entries: Sequence[FileEntry],
     read: Read,
     scanners: Sequence[Scanner],
@@ -242,10 +240,10 @@ def update(
     if known.part.stamps and not both.keys() & set(known.stale.values()) and known.as_lost_as_before():
         return None
     ready = None
-    if isinstance(fresh, facts_cache.PackedFacts) and not known.before:
+    if isinstance(fresh, file_facts.PackedFacts) and not known.before:
         ready = make_bulk_rows(known, both)
     with store.writing("graph") as db, db.transaction(), no_garbage_collection():
-        facts_cache.save_facts(db, fresh)
+        file_facts.save_facts(db, fresh)
         if not file_index.is_current(db, known.part):  # somebody else has written meanwhile
             known = pending_changes(db, entries, scanners)
         removed = _write(db, known, entries, scanners, both, ready)
@@ -257,7 +255,7 @@ def _write(
     facts: MutableMapping[Key, Facts], ready: BulkRows | None,
 ) -> int:  # fmt: skip
     """Write what differs; returns how many files were removed. `facts`: those at hand. Inside one transaction."""
-    facts.update(facts_cache.load(db, set(known.stale.values()) - facts.keys(), uses=True))
+    facts.update(file_facts.load(db, set(known.stale.values()) - facts.keys(), uses=True))
     added = _names_of_added(db, known, facts)
     modules = {path: file[2] for path, file in known.before.items()} | (added or {})
     if added is None:
@@ -277,14 +275,14 @@ def _write(
     changed = sorted(path for path, file in now.items() if known.before.get(path) != file)
     removed = sorted(known.before.keys() - now.keys())
     # a file whose module has another name is written again, though its content is known and was not loaded
-    facts.update(facts_cache.load(db, {known.wanted[path] for path in changed} - facts.keys(), uses=True))
+    facts.update(file_facts.load(db, {known.wanted[path] for path in changed} - facts.keys(), uses=True))
     files = {path: now[path] for path in changed}
     if added is None and ready:
         write_bulk_rows(db, ready, files)
     else:
         _replace(db, known, facts, files, removed)
     file_index.store_part(db, known.part, scanners, now, absent)
-    facts_cache.delete_unused(db, spare=known.files * 3 + SPARE)
+    file_facts.delete_unused(db, spare=known.files * 3 + SPARE)
     return len(removed)
 
 
@@ -310,7 +308,7 @@ def _names_of_added(db: Database, known: PendingChanges, facts: Mapping[Key, Fac
         return None
     stale = known.stale
     removed = {path: file[2] for path, file in known.before.items() if path not in known.wanted}
-    before = facts_cache.load(db, {known.before[p][:2] for p in (*stale, *removed) if p in known.before}, symbols=False)
+    before = file_facts.load(db, {known.before[p][:2] for p in (*stale, *removed) if p in known.before}, symbols=False)
     old, new = (
         imported_names(before.values()),
         imported_names([facts.get(key) or unavailable_facts() for key in stale.values()]),
@@ -323,7 +321,7 @@ def _names_of_added(db: Database, known: PendingChanges, facts: Mapping[Key, Fac
 
 def _outlines(db: Database, files: Mapping[str, File]) -> Outlined:
     """The modules and outlines of these files as they were."""
-    found = facts_cache.outlines(db, {file[:2] for file in files.values()})
+    found = file_facts.outlines(db, {file[:2] for file in files.values()})
     return {path: (file[2], found.get(file[:2]) or {}) for path, file in files.items()}
 
 
@@ -410,7 +408,7 @@ def decide_stored_names(
     `markers`: paths of the files that mark projects. `known`: facts that need not be read again.
     """
     known = known or {}
-    loaded = facts_cache.load(db, {key for key in wanted.values() if key not in known}, symbols=False)
+    loaded = file_facts.load(db, {key for key in wanted.values() if key not in known}, symbols=False)
     imports = imported_names(facts for key in set(wanted.values()) if (facts := known.get(key) or loaded.get(key)))
     return _store_decision(db, _decide_names(wanted, markers, imports), markers)
 
@@ -525,5 +523,5 @@ class _ImportedNames(Container[str]):
         if not words or len(paths) > _MENTIONING:
             raise Unsure
         sql = f"SELECT blob, scanner FROM files WHERE path IN ({placeholders(paths)})"
-        facts = facts_cache.load(self._db, {(blob, scanner) for blob, scanner in self._db.rows(sql, paths)}, False)
+        facts = file_facts.load(self._db, {(blob, scanner) for blob, scanner in self._db.rows(sql, paths)}, False)
         return name in imported_names(facts.values())

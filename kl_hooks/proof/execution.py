@@ -12,8 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from kl_hooks.code.facts_cache import load
-from kl_hooks.code.file_facts import facts_under, modules_of, scan_missing
+from kl_hooks.code.file_facts import facts_under, load, modules_of, scan_missing
 from kl_hooks.code.modules import MARKERS, ModuleIndex, absolute
 from kl_hooks.code.scanner.python import content_keys, scanners_of
 from kl_hooks.errors import KlError
@@ -202,7 +201,7 @@ class _Resolver:
         """Store what was scanned, so that no later run scans it again."""
         if not self._fresh:
             return
-        from kl_hooks.code.facts_cache import store_facts
+        from kl_hooks.code.file_facts import store_facts
 
         store = self._ws.store
         before, store.wait = store.wait, _LOCK_WAIT

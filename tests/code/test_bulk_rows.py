@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from kl_hooks.code import facts_cache
+from kl_hooks.code import file_facts
 from kl_hooks.code import file_facts as facts_module
 from kl_hooks.code import update as module
 from kl_hooks.code.query.session import refresh_graph
@@ -124,7 +124,7 @@ def test_what_could_not_be_had_is_asked_for_again(
 
     def without(made: Iterator[Any], number: int) -> Iterator[Any]:
         for entry in made:
-            symbols = str(facts_cache.PackedFacts([entry])[entry[0]]["symbols"])
+            symbols = str(file_facts.PackedFacts([entry])[entry[0]]["symbols"])
             if "Basket" not in symbols or "class C" in symbols:
                 yield entry
 

@@ -12,9 +12,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kl_hooks.code import facts_cache
-from kl_hooks.code.facts_cache import PARTS, PackedFacts, TempBlobFile, columns_of, pack_facts, unpacked_facts
-from kl_hooks.code.file_facts import FilesFacts, facts_under
+from kl_hooks.code import file_facts
+from kl_hooks.code.file_facts import (
+    PARTS,
+    FilesFacts,
+    PackedFacts,
+    TempBlobFile,
+    columns_of,
+    facts_under,
+    pack_facts,
+    unpacked_facts,
+)
 from kl_hooks.code.scanner.parser import Facts, unavailable_facts, unreadable_facts
 from kl_hooks.code.scanner.python import scan_python
 
@@ -88,9 +96,9 @@ class Written:
 def test_what_is_folded_is_written_as_what_is_not() -> None:
     made = {(str(number), "s"): facts(source) for number, source in enumerate(SOURCES)}
     plain, other = Written(), Written()
-    facts_cache.save_facts(plain, made)
-    facts_cache.save_facts(other, PackedFacts((key, pack_facts(one)) for key, one in made.items()))
-    facts_cache.save_facts(plain, {})
+    file_facts.save_facts(plain, made)
+    file_facts.save_facts(other, PackedFacts((key, pack_facts(one)) for key, one in made.items()))
+    file_facts.save_facts(plain, {})
     assert other.written == plain.written and len(plain.written) == len(SOURCES)
 
 

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kl_hooks.code import facts_cache, name_index
+from kl_hooks.code import file_facts, name_index
 from kl_hooks.code import update as tried
 from kl_hooks.code.modules import RULES, explain, imported_names, is_marker, module_names, plain_name
 from kl_hooks.code.scanner.python import scan_python
@@ -161,7 +161,7 @@ def source(tree: dict[str, str]) -> dict[str, str]:
 def written(db: Rows, tree: dict[str, str]) -> dict[str, str]:
     """Makes the tables describe a tree; path → module."""
     known = source(tree)
-    facts_cache.save_facts(db, {(text, "s"): facts(text) for text in known.values()})
+    file_facts.save_facts(db, {(text, "s"): facts(text) for text in known.values()})
     modules = decide_stored_names(
         db, {path: (text, "s") for path, text in known.items()}, sorted(tree.keys() - known.keys())
     )

@@ -295,7 +295,7 @@ def reexported_symbol(graph: Graph, name: str, prefix: str = "") -> Symbol | Non
     if not modules or not graph.db.rows(f"SELECT 1 FROM files WHERE module IN ({placeholders(modules)})", modules):
         return None
     # imported late: a name that is defined where it is looked for, as most are, needs no resolver
-    from kl_hooks.code.facts_cache import Outlines
+    from kl_hooks.code.file_facts import Outlines
     from kl_hooks.code.modules import ModuleIndex
     from kl_hooks.code.resolver import Resolver
     from kl_hooks.code.scanner.expressions import IMPORTED, Ref

@@ -133,9 +133,9 @@ def _facts(db: Database, known: PendingChanges) -> dict[Key, Facts]:
     """What is remembered of the contents that are not in the graph now."""
     if not known.stale:
         return {}
-    from kl_hooks.code import facts_cache
+    from kl_hooks.code import file_facts
 
-    return facts_cache.load(db, known.stale.values(), uses=True)
+    return file_facts.load(db, known.stale.values(), uses=True)
 
 
 def _problem(path: str, error: str) -> Problem:
