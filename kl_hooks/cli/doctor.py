@@ -308,6 +308,7 @@ def _mv(path: Path, end: str) -> str:
 
 _NEEDED: Final = 256 * 1024
 """Bytes that a run of tests may need at once."""
+_WAIT: Final = "wait for it, or end that process; captures wait in the spool"
 _OTHER_PLACE: Final = "export KL_STATE=FOLDER   (one that you can write)"
 
 
@@ -322,17 +323,22 @@ def _store_facts(ws: Workspace) -> _Facts:
         yield "wrong", problem.reason, "pip install --upgrade kl-hooks (captures wait in the spool)"
     elif isinstance(problem, StoreDamaged):
         yield _damaged(ws, problem)
+    elif isinstance(problem, StoreBusy):
+        yield "wrong", f"{problem.place}: {problem.reason}", _WAIT
     elif problem is not None:
         yield "wrong", f"{problem.place}: {problem.reason}", problem.hint
     elif no_place := _no_place(ws):
         yield "wrong", f"{no_place}; captures go to another spool.", _OTHER_PLACE
     elif full := _disk_full(ws):
         yield full
+    elif ws.state.is_emptied:
+        reason = f"{database} is empty (0 bytes): what was stored in it is lost."
+        yield "wrong", reason, f"put a copy back, or: rm {shlex.quote(str(database))}"
     elif not database.exists() and os.access(_existing_folder(ws.state.directory), os.W_OK):
         yield "remark", "no evidence yet; the store is made by the first command that needs it.", ""
     else:
         yield _can_be_written(ws)
-    if not isinstance(problem, StoreDamaged):
+    if not isinstance(problem, StoreDamaged | StoreBusy):
         yield from _receipt_facts(ws)
 
 
@@ -417,7 +423,7 @@ def _can_be_written(ws: Workspace) -> tuple[str, str, str]:
         with store_lock(ws.state.lock, wait=0.2, what="kl doctor"):
             writable = os.access(folder, os.W_OK) and os.access(database, os.W_OK)
     except StoreBusy as problem:
-        return "wrong", problem.reason, "wait for it, or end that process; captures wait in the spool"
+        return "wrong", problem.reason, _WAIT
     except OSError:
         writable = False
     if writable:

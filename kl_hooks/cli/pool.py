@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from typing import Any
 
 import click
@@ -9,10 +11,10 @@ import click
 from kl_hooks.cli.groups import LazyGroup
 from kl_hooks.cli.options import format_option
 from kl_hooks.cli.output import initialized_workspace, print_answer, print_list, warn, workspace
-from kl_hooks.cli.remember import entry_to_dict, read_value, value_lines
+from kl_hooks.cli.remember import entry_to_dict, read_value, value_lines, value_row, warn_of_change
 from kl_hooks.clock import iso
 from kl_hooks.model.text import quoted_field
-from kl_hooks.tiers.entries import caller_of
+from kl_hooks.tiers.entries import caller_of, checked_key, encoded
 from kl_hooks.tiers.pools import (
     DEFAULT_POOL,
     EVICTION_ALIASES,
@@ -26,6 +28,7 @@ from kl_hooks.tiers.pools import (
     create_pool,
     find_pool,
     list_pools,
+    list_values,
     pool_statistics,
     read_pool,
     set_access,
@@ -55,10 +58,11 @@ def pool() -> None:
     """Memory that several agents share: values under dotted keys, with access lists, a quota and a version."""
 
 
-def _print_pool(one: Pool, shape: str) -> None:
+def _print_pool(one: Pool, shape: str, keys: Sequence[dict[str, str]] | None = None) -> None:
     plain = {
-        "schema": "kl.pool/1",
+        "schema": "kl.pool/1" if keys is None else "kl.pool/2",
         **one.to_dict(),
+        **({} if keys is None else {"keys": keys}),
         "at": iso(one.at),
         "expires": iso(one.expires) if one.expires else "",
     }
@@ -109,15 +113,19 @@ def list_(shape: str) -> None:
 @click.argument("name", default=DEFAULT_POOL)
 @format_option()
 def show(name: str, shape: str) -> None:
-    """Show one pool: type, owner, access, limits."""
+    """Show one pool: type, owner, access, limits, and its keys."""
     ws = workspace()
-    one = find_pool(ws, caller_of(ws), name)
-    _print_pool(one, shape)
+    caller = caller_of(ws)
+    one = find_pool(ws, caller, name)
+    entries = list_values(ws, caller, one)
+    _print_pool(one, shape, keys=[{"key": value.key, "by": value.by, "at": iso(value.at)} for value in entries])
     if shape == "text":
         print_answer(shape, None, [
             f"owner    {one.owner}", f"read     {', '.join(one.readers) or 'none'}{', public' if one.public else ''}",
             f"write    {', '.join(one.writers) or 'none'}",
             f"quota    {one.most_bytes:,} bytes, eviction: {one.eviction}",
+            f"keys     {len(entries)}",
+            *(f"  {value_row(value)}" for value in entries),
         ])  # fmt: skip
 
 
@@ -152,8 +160,11 @@ def write(name: str, path: str, value: str, if_version: int | None, as_text: boo
     `agent_bulletin.` is an event of its own, for agents that follow it: kl pool stats.
     """
     ws = initialized_workspace()
-    made = write_pool(ws, caller_of(ws), name, path, read_value(value, as_text), if_version=if_version)
+    given = read_value(value, as_text)
+    made = write_pool(ws, caller_of(ws), name, path, given, if_version=if_version)
     _print_pool(made, shape)
+    start = path[:200]  # a path may be longer than a key
+    warn_of_change(start, checked_key(start), given, json.loads(encoded(given)))
 
 
 @click.command(epilog="""Example: kl pool merge default '{"build": {"status": "green", "old": null}}'""")
@@ -165,8 +176,10 @@ def write(name: str, path: str, value: str, if_version: int | None, as_text: boo
 def merge(name: str, value: str, path: str, if_version: int | None, shape: str) -> None:
     """Merge a JSON object into the pool, key by key (RFC 7396): null removes a key, lists are replaced."""
     ws = initialized_workspace()
-    made = write_pool(ws, caller_of(ws), name, path, read_value(value, False), if_version=if_version, merge=True)
+    given = read_value(value, False)
+    made = write_pool(ws, caller_of(ws), name, path, given, if_version=if_version, merge=True)
     _print_pool(made, shape)
+    warn_of_change("", "", given, json.loads(encoded(given)))
 
 
 @click.command(epilog="Example: kl pool grant review-12 claude-code --write")

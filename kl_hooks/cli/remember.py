@@ -18,7 +18,7 @@ from kl_hooks.model.text import one_line, quoted_field, quoted_lines
 from kl_hooks.records.query import get_record
 from kl_hooks.tiers.contexts import EntryOptions
 from kl_hooks.tiers.entries import TYPES, Entry, actor_name, caller_of, encoded, parsed
-from kl_hooks.tiers.router import TIER_ALIASES, TIERS, Memory, suspicion
+from kl_hooks.tiers.router import TIER_ALIASES, TIERS, Memory, removal_command, suspicion
 from kl_hooks.workspace import Workspace
 
 _MOST_INPUT = 2_000_000
@@ -86,14 +86,27 @@ def remember(
     made = read_value(value, as_text)
     if append or to:
         entry = memory.working.write(key, made, ttl=ttl, type=sort, append=append, to=actor_name(to) if to else "")
+        stored = entry.value[-1] if append else entry.value
     else:
         options = EntryOptions(importance=importance, tags=tags or None, type=sort if sort != TYPES[0] else None)
         entry = memory.write(key, made, tier, ttl=ttl, type=sort, options=options)
+        stored = entry.value
     until = f", until {iso(entry.expires)[:19]}Z" if entry.expires else ""
     print_answer(
         shape, {"schema": "kl.entry/1", **entry_to_dict(entry)}, [f"{quoted_field(key)}  {entry.source}{until}"]
     )
+    warn_of_change(key, entry.key, made, stored)
     _warn_of(memory)
+
+
+def warn_of_change(key: str, stored_key: str, given: Any, stored: Any) -> None:
+    """Report where something else is stored than was given, or nothing was given."""
+    if stored_key != key:  # escape sequences, secrets, and bytes that are no UTF-8 are in no key
+        warn(f"warning: it is stored under another key: {one_line(stored_key, 100)}")
+    if stored != given and "[redacted:" in encoded(stored):
+        warn("warning: what looks like a secret is not stored: [redacted:…] is in its place.")
+    if given == "":
+        warn("warning: the value is empty: nothing was given, or stdin had nothing.")
 
 
 @click.command(epilog="Example: kl recall plan")
@@ -119,7 +132,8 @@ def recall(key: str, tier: str | None, sender: str, searched: bool, session: str
         if shape == "json":
             print_answer(shape, {"schema": "kl.entry/1", "key": key, "tier": None}, [])
         else:
-            warn(f"{one_line(key, 100)}: nothing is stored under this key. See: kl keys")
+            where = "See: kl keys" if ws.initialized else f"{ws.root}: kl is not set up here. Set it up with: kl init"
+            warn(f"{one_line(key, 100)}: nothing is stored under this key. {where}")
         return FINDINGS
     if record := entry.more.get("record"):
         with agent_access(ws) as may:
@@ -135,12 +149,13 @@ def recall(key: str, tier: str | None, sender: str, searched: bool, session: str
 def _search(memory: Memory, text: str, tier: str, limit: int, shape: str) -> int:
     found = memory.search(text, limit, tier)
     rows = [entry_to_dict(one) | {"score": round(score, 3)} for one, score in found]
-    lines = [_row(one) for one, _ in found] or ["nothing has most of these words."]
+    lines = [value_row(one) for one, _ in found] or ["nothing has most of these words."]
     print_answer(shape, {"schema": "kl.entries/1", "entries": rows, "total": len(rows)}, lines)
     return CLEAN if found else FINDINGS
 
 
-def _row(one: Entry) -> str:
+def value_row(one: Entry) -> str:
+    """An entry on one line."""
     value = one.value if isinstance(one.value, str) else encoded(one.value)
     return f"{one.tier:<8} {quoted_field(one.key, 40):<24} {quoted_field(value, 60)}"
 
@@ -154,7 +169,9 @@ def forget(key: str, tier: str | None, session: str, shape: str) -> int:
     """Remove KEY from your own working, short-term and long-term memory. Long-term memory keeps its versions."""
     memory = memory_of(initialized_workspace(), session)
     removed = memory.forget(key, tier or "")
-    done = f"removed from {', '.join(removed)}" if removed else "nothing was stored under this key"
+    done = f"removed from {', '.join(removed)}" if removed else "nothing of yours is stored under this key"
+    if not removed and not tier and (shared := memory.read(key, "shared")):
+        done += f"; {shared.source}, has it. Remove it there with: {removal_command(key, shared.more['pool'])}"
     print_answer(shape, {"schema": "kl.forgotten/1", "key": key, "tiers": removed}, [f"{quoted_field(key)}  {done}"])
     _warn_of(memory)
     return CLEAN if removed else FINDINGS
@@ -172,7 +189,7 @@ def keys(tier: str | None, all_sessions: bool, session: str, limit: int, shape: 
     found = memory.entries(tier or "", all_sessions=all_sessions)
     rows = [{name: value for name, value in entry_to_dict(one).items() if name != "value"} for one in found]
     plain = {"schema": "kl.keys/1", "keys": rows[:limit], "total": len(rows)}
-    print_list(shape, plain, [_row(one) for one in found[:limit]], len(rows), "nothing is stored.")
+    print_list(shape, plain, [value_row(one) for one in found[:limit]], len(rows), "nothing is stored.")
     _warn_of(memory)
 
 

@@ -40,6 +40,15 @@ class State(NamedTuple):
     origin: str
     """`git`, `user` (no git) or `override` (`KL_STATE`, `kl.state`); `cache`: a derived database alone, no spool."""
 
+    @property
+    def is_emptied(self) -> bool:
+        """Whether the database has no bytes, and no journal: nobody is making it at this moment."""
+        try:
+            size = self.database.lstat().st_size
+        except OSError:
+            return False
+        return size == 0 and not self.database.with_name(f"{self.database.name}-journal").exists()
+
 
 def locate_state(
     root: Path, common_dir: Path | None, git_dir: Path | None, override: str | None, environ: Mapping[str, str]

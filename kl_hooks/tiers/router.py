@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -44,6 +45,7 @@ from kl_hooks.tiers.entries import (
     insert_events,
     reading,
     record_access,
+    split_path,
     writing,
 )
 from kl_hooks.tiers.pools import (
@@ -131,7 +133,7 @@ class Memory:
         """Remove a key of the caller's own; return from which tiers. UsageProblem for shared memory."""
         chosen = checked_tier(tier) if tier else ""
         if chosen == "shared":
-            hint = "Its writers may merge null into the key: kl pool merge"
+            hint = f"Its writers remove it with: {removal_command(key)}"
             raise UsageProblem("what is shared is not forgotten by one of many.", place=key, hint=hint)
         removed = ["working"] if chosen in ("", "working") and self.working.delete(key) else []
         if chosen in ("", "short"):
@@ -258,6 +260,14 @@ def consolidate(ws: Workspace, db: Database, caller: Caller, *, only_expired: bo
     _delete_short_term(db, [one.id for one in (*often, *expired)])
     insert_events(db, now, _removals(expired, "expired", caller))
     return Closed(tuple(made), len(expired), len(found) - len(often) - len(expired))
+
+
+def removal_command(key: str, pool: str = DEFAULT_POOL) -> str:
+    """Return the command that removes a dotted key from a pool: null, merged into it."""
+    value: Any = None
+    for part in reversed(split_path(key)):
+        value = {part: value}
+    return f"kl pool merge {pool} {shlex.quote(json.dumps(value, ensure_ascii=False))}"
 
 
 def checked_tier(name: str) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Final
 
-from kl_hooks.errors import UsageProblem
+from kl_hooks.errors import EnvironmentProblem, UsageProblem
 from kl_hooks.model.text import one_line
 from kl_hooks.store.values import DiskValues
 from kl_hooks.tiers.entries import SECOND, Caller, Entry, checked_key, checked_ttl, checked_type, encoded
@@ -31,11 +31,12 @@ class WorkingMemory:
     def __init__(self, ws: Workspace, caller: Caller) -> None:
         self._ws, self._caller = ws, caller
         self._values: DiskValues | RedisValues | None = None
+        self._note = ""
 
     @property
     def note(self) -> str:
         """Why it does less than was asked for; empty: it does all of it."""
-        return self._values.note if self._values is not None else ""
+        return self._note or (self._values.note if self._values is not None else "")
 
     def write(
         self, key: str, value: Any, *, ttl: int | None = None, type: str = "", append: bool = False, to: str = ""
@@ -101,8 +102,11 @@ class WorkingMemory:
             if url:
                 from kl_hooks.store.redis_values import RedisValues
 
-                # the cache folder is named by a hash of the repository's path, which is in no one's way on a server
-                self._values = RedisValues(url, place.name, self._ws.environ, local)
+                try:
+                    # the cache folder is named by a hash of the repository's path, which is in no one's way on a server
+                    self._values = RedisValues(url, place.name, self._ws.environ, local)
+                except EnvironmentProblem as problem:  # no library: as where the server can't be reached
+                    self._note = f"{problem.reason} Working memory is on this machine. {problem.hint}"
         return self._values
 
     def _key(self, key: str) -> str:

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import sqlite3
+import sys
+from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -42,6 +46,14 @@ def test_the_first_tier_that_has_a_key_answers_and_names_itself(repo: Checkout) 
     assert answer(repo, "forget", "plan")["tiers"] == ["short", "long"]
     assert answer(repo, "recall", "plan")["source"] == "pool default, version 1"
     assert "one of many" in repo.kl("forget", "plan", "--tier", "shared").stderr
+    done = repo.kl("forget", "plan")
+    assert done.returncode == 1
+    command = """kl pool merge default '{"plan": null}'"""
+    assert f"pool default, version 1, has it. Remove it there with: {command}" in done.stdout
+    assert repo.kl("pool", "show").stdout.splitlines()[-2:] == [
+        "keys     1", "  shared   plan                     from shared",
+    ]  # fmt: skip
+    assert [one["key"] for one in answer(repo, "pool", "show", "default")["keys"]] == ["plan"]
     stats = answer(repo, "memory", "stats")
     assert {tier: row["entries"] for tier, row in stats["tiers"].items()} == {
         "working": 0, "short": 0, "long": 0, "shared": 1,
@@ -98,8 +110,40 @@ def test_values_of_any_shape_and_keys_of_any_characters(repo: Checkout) -> None:
     assert "hunter2" not in repo.kl("recall", "secret").stdout
     assert b"hunter2" not in (repo.state / "kl.db").read_bytes()
     assert "empty" in repo.kl("remember", " ", "v").stderr
+    token = f"ghp_{'a1B2' * 9}"
+    for command in (("remember", "k", token), ("pool", "write", "default", "k", token)):
+        assert "looks like a secret is not stored" in repo.kl(*command).stderr
+    assert "the value is empty" in repo.kl("remember", "k", input="").stderr
+    assert repo.kl("remember", "k", "v").stderr == ""
+    for command in (("remember", "a\x1b[31mb", "1"), ("pool", "write", "default", "a\x1b[31mb", "1")):
+        assert "stored under another key: ab" in repo.kl(*command).stderr
     assert answer(repo, "remember", "piped", "-", input="from stdin\n")["value"] == "from stdin"
     assert answer(repo, "remember", "typed", "8080", "--text")["value"] == "8080"
+
+
+def test_what_is_lost_or_missing_is_named(
+    repo: Checkout, tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "outside").mkdir()
+    outside = repo.kl("recall", "k", cwd=tmp_path / "outside")
+    assert (outside.returncode, "kl is not set up here. Set it up with: kl init" in outside.stderr) == (1, True)
+    repo.git("config", "kl.redis", "redis://localhost:1/0")
+    monkeypatch.setitem(sys.modules, "redis", None)
+    done = repo.kl("remember", "k", "v", "--tier", "working")
+    assert (done.returncode, "redis is not installed. Working memory is on this machine." in done.stderr) == (0, True)
+    assert answer(repo, "recall", "k")["value"] == "v"
+    repo.kl("remember", "k", "v")
+    (repo.state / "kl.db").write_bytes(b"")
+    assert "kl.db is empty (0 bytes): what was stored in it is lost. See: kl doctor" in repo.kl("keys").stderr
+    found = answer(repo, "doctor", code=1)["findings"]
+    assert next(one["fix"] for one in found if "(0 bytes)" in one["message"]).startswith("put a copy back, or: rm ")
+    repo.kl("remember", "k", "v")
+    assert repo.kl("keys").stderr.count("bytes") == 0
+    with closing(sqlite3.connect(repo.state / "kl.db", isolation_level=None)) as db:
+        db.execute("BEGIN EXCLUSIVE")
+        found = answer(repo, "doctor", code=1, env={"KL_LOCK_WAIT": "0"})["findings"]
+    busy = [one["fix"] for one in found if "SQLITE_BUSY" in one["message"]]
+    assert busy == ["wait for it, or end that process; captures wait in the spool"]
 
 
 @pytest.mark.requirement("D8", "D4", "D6")
