@@ -53,6 +53,7 @@ def _page(command: click.Command, name: str, parent: click.Context) -> str:
 
 def _sections(command: click.Command, name: str, parent: click.Context) -> Iterator[str]:
     context = click.Context(command, info_name=name, parent=parent, terminal_width=WIDTH, max_content_width=WIDTH)
+    command._help_option = None  # click 8.2 keeps the first one made: in a test's process, that of another parent
     text = "\n".join(line.rstrip() for line in command.get_help(context).splitlines())
     yield f"```console\n$ {context.command_path} --help\n{text}\n```\n"
     if isinstance(command, click.Group):
