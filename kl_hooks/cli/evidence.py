@@ -6,7 +6,6 @@ A run is named by the first 8 digits of its ID, as pytest's line names it.
 from __future__ import annotations
 
 import os
-import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -35,6 +34,7 @@ from kl_hooks.model.claim import tier_words
 from kl_hooks.model.receipt import Receipt, run_outcome
 from kl_hooks.model.text import one_line
 from kl_hooks.store.database import Database
+from kl_hooks.store.files import read_given
 from kl_hooks.workspace import Workspace, require_setup
 
 if TYPE_CHECKING:
@@ -366,15 +366,13 @@ def import_(reader: str, file: Path, tree: str | None) -> int:
     """
     from kl_hooks.evidence.ingestion import import_file
 
-    if stat.S_ISCHR(file.stat().st_mode):  # /dev/zero has no end
-        raise UsageProblem("is not a file.", place=str(file))
     # 40 digits of SHA-1, 64 of SHA-256: a shorter one may come to mean another tree as the repository grows
     if tree is not None and (len(tree) not in (40, 64) or set(tree) - set("0123456789abcdef")):
         raise click.UsageError(f"--tree {tree}: not a full git tree id. Try: git rev-parse 'HEAD^{{tree}}'")
     if reader == COVERAGE:
         _import_coverage(file, tree)
         return 0
-    done = import_file(workspace(), reader, str(file), file.read_bytes(), tree)
+    done = import_file(workspace(), reader, str(file), read_given(file), tree)
     for problem in done.problems:
         warn(str(problem))
     echo(f"{done.new} new, {done.known} known already, {len(done.problems)} refused.")
@@ -397,19 +395,24 @@ def _import_coverage(file: Path, tree: str | None) -> None:
 @click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="A file instead of stdout.")
 @click.option("--in-toto", "in_toto", is_flag=True, help="As in-toto Statements in DSSE envelopes (*.intoto.jsonl).")
 @click.option("--sign", metavar="KEY", default="", help="Sign each with this SSH key; implies --in-toto.")
-def export(output: Path | None, in_toto: bool, sign: str) -> None:
+@click.option("--executed", is_flag=True, help="Also the symbols that tests of the newest runs executed.")
+def export(output: Path | None, in_toto: bool, sign: str, executed: bool) -> None:
     """Write all receipts as JSON lines, oldest first.
 
-    With --sign others can check them without kl: in-toto Statements, signed as ssh-keygen signs files.
+    With --sign others can check them without kl: in-toto Statements, signed as ssh-keygen signs files. With --executed
+    the file has all that kl sync --receipts publishes.
     """
+    if executed and (in_toto or sign):
+        raise click.UsageError("--executed: a Statement has no executed symbols.")
     from kl_hooks.evidence.attestation import bundle_lines, signing_key
     from kl_hooks.evidence.ledger import recent
-    from kl_hooks.evidence.sources.receipts import to_lines
+    from kl_hooks.evidence.sources.receipts import executed_lines, to_lines
     from kl_hooks.store.files import write_atomic
 
     ws = workspace()
     with open_store(ws) as db:
         entries = recent(db, 1_000_000, everything=True) if db else []
+        sets = list(executed_lines(db)) if db and executed else []
     whole = [one.receipt for one in reversed(entries) if not one.folded]
     if folded := len(entries) - len(whole):
         warn(f"{counted(folded, 'receipt')} omitted: compacted by upkeep, so nobody could check them.")
@@ -419,12 +422,12 @@ def export(output: Path | None, in_toto: bool, sign: str) -> None:
             warn(f"{counted(unknown, 'receipt')} omitted: a Statement is about a content, and theirs is unknown.")
         lines = list(bundle_lines(known, signing_key(ws, sign)))
     else:
-        lines = list(to_lines(whole))
+        lines = [*to_lines(whole), *sets]
     text = "".join(f"{one}\n" for one in lines)
     if output:
         write_atomic(output, text.encode())
         what = "statement" if sign or in_toto else "receipt"
-        warn(f"{counted(len(lines), what)} written to {output}.")
+        warn(f"{counted(len(lines) - len(sets), what)} written to {output}.")
     else:
         click.echo(text, nl=False)
 
@@ -468,7 +471,7 @@ def _verify_bundle(ws: Workspace, file: Path, trust_ref: str, shape: str) -> int
     now, trusted = iso(ws.clock.now()), trusted_keys(ws, trust_ref).keys
     rows: list[dict[str, Any]] = []
     lines, good = [], True
-    for one in read_bundle(FileOfEvidence(str(file), file.read_bytes(), "", now, None)):
+    for one in read_bundle(FileOfEvidence(str(file), read_given(file), "", now, None)):
         if isinstance(one, Problem):
             rows.append({"problem": str(one)})
             lines.append(str(one))

@@ -45,7 +45,7 @@ def install(only: tuple[str, ...], remote: str, shape: str) -> int:
     repo = _repository(ws)
     prepare_state(ws.state)
     if remote:
-        from kl_hooks.evidence.notes import fetch_with
+        from kl_hooks.git.notes import fetch_with
 
         fetch_with(repo, remote)
     done = install_hooks(repo, only, sys.executable, ws.state.spool)

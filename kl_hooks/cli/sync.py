@@ -12,8 +12,10 @@ from kl_hooks.cli.options import format_option
 from kl_hooks.cli.output import counted, print_answer, progress, short, warn, workspace
 from kl_hooks.errors import CLEAN, FINDINGS
 from kl_hooks.model.text import one_line
+from kl_hooks.store.files import read_given
 
 if TYPE_CHECKING:
+    from kl_hooks.evidence.executed import Executed
     from kl_hooks.evidence.notes import Shared
     from kl_hooks.model.receipt import Receipt
 
@@ -36,8 +38,9 @@ _SHOWN = 20
 def sync(remote: str, only_push: bool, only_pull: bool, dry_run: bool, sign: str, file: Path | None, shape: str) -> int:
     """Exchange evidence with other clones, by git notes on the contents that it is about.
 
-    Names of tests, outcomes, versions and your producer name (user@host) leave this machine; messages, output and
-    command lines do not. What comes in counts only where a key that you trust signed it (see: kl trust).
+    Names of tests and of what they executed, outcomes, versions and your producer name (user@host) leave this machine;
+    messages, output and command lines do not. What comes in counts only where a key that you trust signed it (see:
+    kl trust).
 
     Exit 1: something was refused, or the remote could not be reached.
     """
@@ -46,13 +49,13 @@ def sync(remote: str, only_push: bool, only_pull: bool, dry_run: bool, sign: str
     from kl_hooks.evidence.notes import share
 
     ws = workspace()
-    given, refused = _read(file) if file else (None, [])
+    given, executed, refused = _read(file) if file else (None, {}, [])
     both = only_push == only_pull
     with progress("Exchanging evidence"):
         sync_evidence(ws)
         done = share(
             ws, remote, push=both or only_push, pull=both or only_pull, dry_run=dry_run, key=signing_key(ws, sign),
-            receipts=given,
+            receipts=given, executed=executed,
         )  # fmt: skip
     print_answer(shape, done.to_dict(), _lines(done, dry_run))
     for one in (*refused, *done.remarks):
@@ -60,15 +63,16 @@ def sync(remote: str, only_push: bool, only_pull: bool, dry_run: bool, sign: str
     return FINDINGS if done.remarks or done.refusals or refused else CLEAN
 
 
-def _read(file: Path) -> tuple[list[Receipt], list[str]]:
-    """The receipts of a file, and what is wrong with its other lines."""
-    from kl_hooks.evidence.sources.receipts import read_lines
+def _read(file: Path) -> tuple[list[Receipt], dict[str, Executed], list[str]]:
+    """The receipts of a file, what their tests executed, and what is wrong with its other lines."""
+    from kl_hooks.evidence.sources.receipts import read_executed_lines, read_lines
     from kl_hooks.hookspecs import FileOfEvidence
     from kl_hooks.model.problem import Problem
 
-    found = list(read_lines(FileOfEvidence(str(file), file.read_bytes(), "", "", None)))
+    whole = FileOfEvidence(str(file), read_given(file), "", "", None)
+    found = list(read_lines(whole))
     problems = [str(one) for one in found if isinstance(one, Problem)]
-    return [one for one in found if not isinstance(one, Problem)], problems
+    return [one for one in found if not isinstance(one, Problem)], read_executed_lines(whole), problems
 
 
 def _lines(done: Shared, dry_run: bool) -> Iterator[str]:

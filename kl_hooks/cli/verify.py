@@ -347,9 +347,8 @@ def _lines(answer: _Answer) -> Iterator[str]:
 
 def _by_whom(answer: _Answer) -> str:
     """` by CI github` where a trusted key signed a run that proves the content."""
-    signed = {
-        one.origin for one in answer.entries if one.receipt.run in answer.proof.runs and one.origin.startswith(ATTESTED)
-    }
+    here = (one.origin for one in answer.entries if one.receipt.run in answer.proof.runs)
+    signed = {one for one in (*here, *(part.origin for part in answer.proof.transfers)) if one.startswith(ATTESTED)}
     names = [
         f"{'CI ' if kind == 'ci' else ''}{name}" for kind, _, name in (one.partition(":") for one in sorted(signed))
     ]

@@ -38,7 +38,7 @@ SUFFIX: Final = ".executed"
 PHASES: Final = ("setup", "call", "teardown")
 COVERAGE: Final = "coverage"
 """The recorder of runs that were imported from coverage data: which tests executed a symbol is *assumed*."""
-_SCHEMA: Final = "kl.executed/1"
+EXECUTED_SCHEMA: Final = "kl.executed/1"
 _MAX_FILE: Final = 64 * 1024 * 1024
 _MAX_TEXT: Final = 256 * 1024 * 1024
 """Bytes that a file or a part may unpack to."""
@@ -156,7 +156,7 @@ class Executed:
     @property
     def digest(self) -> str:
         """The digest of all of it, as a receipt names it."""
-        return sha256(canonical(_to_dict(self))).hexdigest()
+        return sha256(canonical(executed_to_dict(self))).hexdigest()
 
     def dependencies(self, nodeid: str) -> frozenset[int]:
         """What a result rests on: what the test executed, and what runs when the files are imported that it needs.
@@ -244,15 +244,19 @@ def _chosen(symbols: Sequence[int], mask: int) -> list[int]:
 
 def write_executed(folder: Path, executed: Executed) -> str:
     """Write the file of a run into a spool folder, durable when it returns; the digest of its content. OSError."""
-    text = canonical(_to_dict(executed))
+    text = canonical(executed_to_dict(executed))
     write_atomic(folder / f"{executed.run}{SUFFIX}", zlib.compress(text, 6), 0o600)
     return sha256(text).hexdigest()
 
 
-def _to_dict(executed: Executed) -> dict[str, Any]:
-    paths = sorted({*executed.modules, *executed.imports, *executed.unknown})
+def executed_to_dict(executed: Executed) -> dict[str, Any]:
+    """`kl.executed/1`: the form that has the digest."""
+    # without empty sets: they are not stored, and the digest must be that of what is read again
+    modules = {path for path, some in executed.modules.items() if some}
+    imports = {path for path, some in executed.imports.items() if some}
+    paths = sorted({*modules, *imports, *executed.unknown})
     return {
-        "schema": _SCHEMA, "run": executed.run, "recorder": executed.recorder,
+        "schema": EXECUTED_SCHEMA, "run": executed.run, "recorder": executed.recorder,
         "symbols": [[*one, executed.places[one.symbol]] for one in executed.symbols],
         "files": {
             path: [sorted(executed.modules.get(path, ())), list(executed.imports.get(path, ())),
@@ -282,7 +286,7 @@ def read_executed(path: Path, digest: str) -> Executed:
     text = _unpacked(packed)
     if sha256(text).hexdigest() != digest:
         raise ValueError("it is not what the receipt of the run vouches for")
-    found = _from_plain(_decoded(text))
+    found = executed_from_dict(_decoded(text))
     if found.run != path.name.removesuffix(SUFFIX):
         raise ValueError("it is of another run")
     return found
@@ -306,9 +310,10 @@ def _decoded(text: bytes) -> Any:
         raise ValueError("it is nested too deeply") from problem
 
 
-def _from_plain(plain: Any) -> Executed:
+def executed_from_dict(plain: Any) -> Executed:
+    """The inverse. ValueError, with the reason, for anything else."""
     try:
-        if plain["schema"] != _SCHEMA:
+        if plain["schema"] != EXECUTED_SCHEMA:
             raise ValueError("it is of another version of kl")
         rows = [[*map(_text, row)] for row in plain["symbols"]]
         number = len(rows)

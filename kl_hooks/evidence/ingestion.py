@@ -177,7 +177,14 @@ class Snapshot:
     """The commit whose `.kl/trust` names a team's keys; empty: that of the user's configuration."""
 
     def executed(self, entry: Entry) -> Executed | None:
-        """What the tests of a run executed, stored or waiting in the spool; None where nothing is known of it."""
+        """What the tests of a run executed, stored or waiting in the spool; None where nothing is known of it.
+
+        Of a run of others: out of git, and only where a trusted key signed its receipt, which names it by its digest.
+        """
+        if entry.origin.startswith(ATTESTED):
+            from kl_hooks.evidence.shared_symbols import read_shared  # most stores hold nothing of others
+
+            return read_shared(self.ws.repo, entry.receipt) if self.ws and self.ws.repo else None
         found = executed_of_run(self.db, entry.receipt.run) if self.db else None
         if found is None and self.ws is not None:
             found = read_pending(self.ws, entry.receipt.run, entry.receipt.environment)
@@ -200,9 +207,7 @@ class Snapshot:
         """
         stored = self._with_origins(ledger.entries_of_tree(self.db, trees) if self.db else [])
         stored += [one for one in self._of_notes(trees) if not one.origin.startswith(NOTES)]
-        if any(one.origin.startswith(ATTESTED) for one in stored):
-            # the number of a receipt is the order of import, and a newer run of our own settles an older one of theirs
-            stored.sort(key=lambda one: one.receipt.ended, reverse=True)
+        stored = newest_first(stored)
         here = [one for one in self.waiting if {one.receipt.tree, one.receipt.tree_all} & set(trees)]
         return [one for one in (*here, *stored) if not ran_no_test(one.receipt.selection, one.receipt.result)]
 
@@ -219,6 +224,22 @@ class Snapshot:
         tested = (one for one in self.waiting if not ran_no_test(one.receipt.selection, one.receipt.result))
         return [*tested, *stored][:limit]
 
+    def runs(self, limit: int) -> list[Entry]:
+        """The newest runs of tests, newest first: of this store, and those that a trusted key signed."""
+        waiting = [one for one in self.waiting if one.receipt.source == "pytest"]
+        stored = self._with_origins(ledger.recent(self.db, limit, "pytest")) if self.db else []
+        return newest_first([*waiting, *stored, *self._trusted_runs(limit)])[:limit]
+
+    def _trusted_runs(self, limit: int) -> list[Entry]:
+        """The newest runs of tests in notes that a trusted key signed: whoever can push may write any number more."""
+        if self.db is None or self.ws is None:
+            return []
+        from kl_hooks.evidence.attestation import has_signatures, trusted_keys
+
+        keys = list(trusted_keys(self.ws, self.trust_ref).keys) if has_signatures(self.db) else []
+        found = self._with_origins(ledger.attested_runs(self.db, keys, limit)) if keys else []
+        return [one for one in found if one.origin.startswith(ATTESTED)]
+
     def parents(self, entries: Iterable[Entry]) -> dict[str, Entry]:
         """The receipts of the commands that started these runs, by run."""
         some = list(entries)
@@ -233,6 +254,16 @@ class Snapshot:
         from kl_hooks.evidence.attestation import with_origins  # most stores hold nothing of others
 
         return with_origins(self.ws, self.db, entries, self.trust_ref)
+
+
+def newest_first(entries: Iterable[Entry]) -> list[Entry]:
+    """Entries in the order of this store, the newest first; where a trusted key signed one, as the runs ended.
+
+    The number of a receipt is the order of import, and a newer run of our own settles an older one of theirs.
+    """
+    some = list(entries)
+    foreign = any(one.origin.startswith(ATTESTED) for one in some)
+    return sorted(some, key=lambda one: (one.receipt.ended if foreign else "", one.seq), reverse=True)
 
 
 @contextmanager

@@ -292,6 +292,13 @@ def entries_of_tree(db: Database, trees: Sequence[str], *, notes: bool = False) 
     return _entries(db, where, (*trees, *trees)) if trees else []
 
 
+def attested_runs(db: Database, fingerprints: Sequence[str], limit: int) -> list[Entry]:
+    """The runs of tests in git notes that one of these keys signed, those that ended last first."""
+    signed = f"SELECT receipt FROM attestation WHERE fingerprint IN ({placeholders(fingerprints)})"
+    where = f"WHERE source = 'pytest' AND NOT ({_OURS}) AND id IN ({signed}) ORDER BY ended DESC LIMIT ?"
+    return _entries(db, where, (*fingerprints, limit))
+
+
 def here_first(entries: Iterable[Entry], trees: Sequence[str]) -> list[Entry]:
     """Return the receipts of these trees first, each part newest first: a newer run of other content shows less."""
     return sorted(entries, key=lambda one: (not {one.receipt.tree, one.receipt.tree_all} & set(trees), -one.seq))

@@ -54,9 +54,12 @@ class Base:
 
 def content_of_run(repo: Repository, receipt: Receipt) -> Base | None:
     """What a run ran on; None where git does not have it (any more)."""
+    untracked = receipt.environment.get("untracked")
+    # of a run of others nobody may have written down which there were
+    none = not untracked.get("files") if isinstance(untracked, Mapping) else receipt.tree_all is None
     for tree in (receipt.tree_all, receipt.tree):
         # without the untracked files a tree is the content only if no test could have needed them
-        whole = tree == receipt.tree_all or not (receipt.environment.get("untracked") or {}).get("files")
+        whole = tree == receipt.tree_all or none
         if tree and whole and tree_of_revision(repo, tree):
             return Base(tree, {})
     states = receipt.environment.get("changes")

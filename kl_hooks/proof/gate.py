@@ -13,7 +13,7 @@ from kl_hooks.clock import iso
 from kl_hooks.config.settings import SETTINGS_FILE, verify_exclude
 from kl_hooks.errors import UsageProblem
 from kl_hooks.evidence.flaky import FlakyPasses
-from kl_hooks.evidence.ingestion import Snapshot, snapshot
+from kl_hooks.evidence.ingestion import Snapshot, newest_first, snapshot
 from kl_hooks.evidence.integrity import Rollback, ledger_writer, read_marks, rollbacks
 from kl_hooks.evidence.ledger import Entry, newest_before, selection_limits
 from kl_hooks.evidence.provenance import agent, producer, worktree_state
@@ -138,7 +138,7 @@ def judge(
     now. `trust_ref`: the commit whose `verify.exclude` counts instead of the content's own. `base`: the commit before
     the judged ones; without it the parent. `transfer`: whether results of other contents count that are valid here.
     `staged`: it is the tree that a commit would make of the index. `origin`: `ci` counts only runs that a trusted key
-    of a CI signed, and one of them is enough for `verified`; a failure counts whoever saw it.
+    of a CI signed, and one of them of this content is enough for `verified`; a failure counts whoever saw it.
     """
     entries = seen.of_tree(trees)
     if missing := seen.gaps:
@@ -165,27 +165,27 @@ def judge(
     rule = ws.settings.verified_requires
     direct = proof(entries, parents, rule, trees, there, expected, earlier_runs)
     untrusted = _untrusted(seen, trees)
-    if origin:
-        if direct.failed:
-            return entries, direct
-        some = [one for one in entries if one.origin.startswith(f"{origin}:")]
+    found, some = direct, [one for one in entries if one.origin.startswith(f"{origin}:" if origin else "")]
+    if origin and not direct.failed:
         found = proof(some, parents, rule, trees, there, expected, earlier_runs)
         if not some:
             found = replace(found, reasons=(f"no trusted key of a CI signed a run of this content ({_WHOM})",))
         found = replace(found, tier=Tier.VERIFIED) if found.tier >= Tier.INFERRED else found
-        return entries, replace(_without_flaky(ws, db, found, some), not_compared=untrusted)
     # what ran on this very content comes first, and a failure there counts whatever ran elsewhere (ADR-0029)
-    if not transfer or not trees or direct.tier >= Tier.INFERRED or direct.failed:
-        return entries, replace(_without_flaky(ws, db, direct, entries), not_compared=untrusted)
+    if not transfer or not trees or found.tier >= Tier.INFERRED or found.failed:
+        return entries, replace(_without_flaky(ws, db, found, some), not_compared=untrusted)
     found_runs = other_runs(ws, repo, seen, trees, at)
+    found_runs = [one for one in found_runs if one.original.origin.startswith(f"{origin}:" if origin else "")]
     others = [one for one in found_runs if not one.why_not]
     notes = [*untrusted, *(f"run {one.entry.receipt.run[:8]}: {one.why_not}" for one in found_runs if one.why_not)]
     if not others:
-        return entries, replace(direct, not_compared=tuple(notes))
-    both = sorted([*entries, *(one.entry for one in others)], key=lambda entry: -entry.seq)
+        return entries, replace(found, not_compared=tuple(notes))
+    both = newest_first([*some, *(one.entry for one in others)])
     parents = seen.parents(both)
     found = proof(both, parents, rule, trees, there, expected, earlier_runs, {one.entry.id: one for one in others})
-    found = _without_flaky(ws, db, found, [*entries, *(one.original for one in others)])
+    found = _without_flaky(ws, db, found, [*some, *(one.original for one in others)])
+    # that a CI ran this very content is what makes its word enough for `verified`
+    found = replace(found, tier=min(found.tier, Tier.INFERRED)) if origin else found
     return entries, replace(found, not_compared=tuple(notes))
 
 
@@ -405,7 +405,9 @@ def _transfers(runs: Sequence[Entry], elsewhere: Mapping[str, OtherRun]) -> tupl
     """The runs of other contents among those that prove a content, and how many tests ran on the content itself."""
     some = [elsewhere[one.id] for one in runs if one.id in elsewhere]
     own = {one.subject for entry in runs if entry.id not in elsewhere for one in entry.receipt.evidence}
-    return tuple(Transfer(one.entry.receipt.run, one.valid, len(one.verdicts)) for one in some), len(own)
+    return tuple(Transfer(one.entry.receipt.run, one.valid, len(one.verdicts), one.entry.origin) for one in some), len(
+        own
+    )
 
 
 def _reasons(

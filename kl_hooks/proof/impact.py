@@ -11,7 +11,7 @@ from kl_hooks.code.modules import module_names
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
 from kl_hooks.evidence.executed import COVERAGE, Executed
 from kl_hooks.evidence.flaky import FlakyPasses
-from kl_hooks.evidence.ingestion import Snapshot
+from kl_hooks.evidence.ingestion import Snapshot, newest_first
 from kl_hooks.evidence.ledger import Entry, recent
 from kl_hooks.evidence.provenance import ci, worktree_state
 from kl_hooks.git.commits import count_since
@@ -89,7 +89,8 @@ class Runs:
         repo = _repository(ws)
         direct = [of_this_content(seen, one) for one in seen.of_tree(content.trees) if is_sound(one)]
         others = other_runs(ws, repo, seen, content.trees, content.other)
-        self.parts: list[OtherRun] = sorted([*direct, *others], key=lambda one: -one.original.seq)
+        by_id = {one.original.id: one for one in (*direct, *others)}
+        self.parts = [by_id[one.id] for one in newest_first(part.original for part in by_id.values())]
         self.flaky = FlakyPasses(ws, seen.db)
         self._repo, self._ages, self._seen = repo, dict[str, int | None](), seen
 

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 
 from kl_hooks.evidence.executed import Executed, test_path
 from kl_hooks.evidence.ingestion import Snapshot
-from kl_hooks.evidence.ledger import Entry, recent, selection_limits
+from kl_hooks.evidence.ledger import Entry, selection_limits
 from kl_hooks.evidence.trust import environment_key
 from kl_hooks.git.repository import Repository
 from kl_hooks.git.run import GitFailed
@@ -112,10 +112,12 @@ class Transfer(NamedTuple):
     run: str
     valid: int
     total: int
+    origin: str = "local"
+    """Of the run; `ci:<name>` or `signed:<name>` where a trusted key signed it."""
 
     def to_dict(self) -> dict[str, Any]:
         """As in JSON answers."""
-        return self._asdict()
+        return {"run": self.run, "valid": self.valid, "total": self.total}
 
 
 def other_runs(
@@ -139,9 +141,7 @@ def other_runs(
 
 def _candidates(seen: Snapshot, trees: Sequence[str]) -> Iterator[Entry]:
     """The newest runs of tests, newest first, on other contents."""
-    waiting = [one for one in seen.waiting if one.receipt.source == "pytest"]
-    stored = recent(seen.db, _RUNS, "pytest") if seen.db else []
-    for entry in [*waiting, *stored][:_RUNS]:
+    for entry in seen.runs(_RUNS):
         receipt = entry.receipt
         if not {receipt.tree, receipt.tree_all} & set(trees) and is_sound(entry):
             yield entry

@@ -39,6 +39,17 @@ def read_small(path: Path, within: Path | None = None, most: int = MAX_BYTES) ->
         return file.read(most + 1)
 
 
+def read_given(path: Path, most: int = 256 * 1024 * 1024) -> bytes:
+    """All of a file that somebody names. UsageProblem where it is none, or is longer than `most`."""
+    # asked first: a pipe has no size, and may never end
+    if not path.is_file():
+        raise UsageProblem("is not a file.", place=str(path), hint="Write what a pipe or a device gives to a file.")
+    content = read_small(path, most=most) or b""
+    if len(content) > most:
+        raise UsageProblem(f"has more than {most:,} bytes.", place=str(path), hint="Import it in parts.")
+    return content
+
+
 _DIRECTORY_FLAGS: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _NEW_FILE_FLAGS: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
 

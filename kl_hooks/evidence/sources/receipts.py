@@ -1,19 +1,31 @@
 """Receipts as JSON lines: `kl evidence export` writes them, `kl evidence import receipts` imports them.
 
-Every ID is recomputed: an edited line is refused. A receipt of another store is marked, and is not hard evidence.
+Every ID is recomputed: an edited line is refused. A receipt of another store is marked, and is not hard evidence. What
+tests executed may follow the receipts; it is published beside them, and not imported.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from typing import Final
 
+from kl_hooks.evidence.executed import (
+    EXECUTED_SCHEMA,
+    Executed,
+    executed_from_dict,
+    executed_of_run,
+    executed_to_dict,
+    runs_with_symbols,
+)
 from kl_hooks.evidence.journal import receipt_flaw
+from kl_hooks.evidence.shared_symbols import KEPT
 from kl_hooks.hookspecs import FileOfEvidence
-from kl_hooks.model.canonical import replace_surrogates
+from kl_hooks.model.canonical import canonical, replace_surrogates
 from kl_hooks.model.problem import Problem
 from kl_hooks.model.receipt import RECEIPT_SCHEMA, Evidence, Receipt, receipt_from_header
+from kl_hooks.store.database import Database
 
 LONGEST: Final = 64 * 1024 * 1024
 """Bytes of a line; a receipt of a million tests is shorter."""
@@ -26,21 +38,40 @@ def to_lines(receipts: Iterable[Receipt]) -> Iterator[str]:
         yield json.dumps(receipt.to_dict(), sort_keys=True, separators=(",", ":"))
 
 
+def executed_lines(db: Database) -> Iterator[str]:
+    """What the tests of the newest runs executed, a line for each run."""
+    for run in runs_with_symbols(db, KEPT):
+        if (found := executed_of_run(db, run)) is not None:
+            yield canonical(executed_to_dict(found)).decode()
+
+
+def read_executed_lines(file: FileOfEvidence) -> dict[str, Executed]:
+    """Run → what its tests executed, of the lines that are that; whether a receipt vouches for it is not asked."""
+    found = {}
+    for line in file.content.splitlines():
+        if f'"schema":"{EXECUTED_SCHEMA}"'.encode() in line and len(line) <= LONGEST:
+            with suppress(ValueError, RecursionError):
+                one = executed_from_dict(replace_surrogates(json.loads(line)))
+                found[one.run] = one
+    return found
+
+
 def read_lines(file: FileOfEvidence) -> Iterator[Receipt | Problem]:
     """What each non-empty line is: a receipt, or the problem with it."""
     for number, line in enumerate(file.content.splitlines(), 1):
-        if line.strip():
-            found = _one(line)
+        if line.strip() and (found := _one(line)) is not None:
             yield Problem(file.name, number, 1, f"refused: {found}.") if isinstance(found, str) else found
 
 
-def _one(line: bytes) -> Receipt | str:
+def _one(line: bytes) -> Receipt | str | None:
     if len(line) > LONGEST:
         return "longer than any receipt"
     try:
         plain = replace_surrogates(json.loads(line))
         if "payloadType" in plain:
             return "a signed attestation; import it with: kl evidence import bundle"
+        if plain.get("schema") == EXECUTED_SCHEMA:
+            return None
         if plain.get("schema") != RECEIPT_SCHEMA:
             return f"schema {plain.get('schema')!r} is not {RECEIPT_SCHEMA!r}"
         receipt = receipt_from_header(plain, tuple(Evidence.from_dict(e) for e in plain["evidence"]))

@@ -1,0 +1,175 @@
+"""Executed symbols in git: what the tests of a run executed travels beside its receipt, as parts that runs share.
+
+The ref `refs/notes/kl/executed/<writer>` has a folder for each of the newest runs, `<end of the run>-<digest>`, with a
+blob for each part: a source file with its symbols, or a test file with the sets of its tests. Git stores a part once,
+so a further run adds what changed since. Parts have names of symbols and no numbers of a run: a new function changes
+the part of its own file, and those of the tests that execute it.
+
+A receipt vouches for its sets by their digest, and a trusted key for the receipt. So they are read only for a receipt
+that counts, and whatever does not have its digest is as if it were not there: nothing of it is stored.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from hashlib import sha256
+from typing import Any, Final
+
+from kl_hooks.evidence.executed import EXECUTED_SCHEMA, Executed, executed_from_dict, executed_to_dict, vouched_digest
+from kl_hooks.git.notes import move_ref, own_ref, refs_of, rows_of, tip, write_blobs, write_tree
+from kl_hooks.git.objects import read_blobs
+from kl_hooks.git.repository import Repository
+from kl_hooks.model.canonical import canonical, replace_surrogates
+from kl_hooks.model.receipt import Receipt
+from kl_hooks.store.redaction import redact
+
+SORT: Final = "executed"
+"""Of the refs."""
+KEPT: Final = 40
+"""The newest runs of a writer whose sets are kept: no more are looked at for one content."""
+_MOST_PACKED: Final = 2 * 1024 * 1024
+"""Compressed bytes of the sets of one run that travel (a run of 20,000 tests has about 600,000)."""
+_MOST_TEXT: Final = 64 * 1024 * 1024
+_MOST_PARTS: Final = 50_000
+_ENTRY: Final = re.compile(r"\d{14}-[0-9a-f]{64}")
+_REDACTED: Final = re.compile(r"\[redacted:([a-z0-9-]+)")
+
+
+def share_executed(
+    repo: Repository, writer: str, receipts: Sequence[Receipt], sets: Mapping[str, Executed | None]
+) -> list[str]:
+    """Add the sets of these runs (by run) to the ref of this clone; a remark for those that are withheld. GitFailed."""
+    known, found, remarks = _known(repo, writer), [], []
+    for one in receipts:
+        executed = sets.get(one.run)
+        if executed is None or vouched_digest(one.environment) in known:
+            continue
+        if why := _withheld(executed, one):
+            remarks.append(f"run {one.run[:8]}: its executed symbols are not shared: {why}.")
+        else:
+            found.append((one, executed))
+    if found:
+        _write(repo, writer, found)
+    return remarks
+
+
+def _withheld(executed: Executed, receipt: Receipt) -> str:
+    """Why the sets of a run do not travel, in a few words; empty: they do."""
+    text = canonical(executed_to_dict(executed))
+    if sha256(text).hexdigest() != vouched_digest(receipt.environment):
+        return "they are not those that it was recorded with"
+    if sum(len(zlib.compress(part)) for part in _parts(json.loads(text))) > _MOST_PACKED:
+        return f"they have more than {_MOST_PACKED:,} bytes"
+    words = text.decode()
+    # content hashes and parameters of tests look random, and are no secrets
+    secret = set(_REDACTED.findall(redact(words))) - set(_REDACTED.findall(words)) - {"random"}
+    return "they hold what looks like a secret" if secret else ""
+
+
+def _write(repo: Repository, writer: str, runs: Sequence[tuple[Receipt, Executed]]) -> None:
+    """Add the sets of these runs to the ref of this clone; those of the newest `KEPT` stay. GitFailed."""
+    new = {_entry(receipt): _parts(executed_to_dict(executed)) for receipt, executed in runs}
+    ids = iter(write_blobs(repo, (part for parts in new.values() for part in parts)))
+    folders = {name: write_tree(repo, {f"{n:05}": ("blob", next(ids)) for n in range(len(parts))})
+               for name, parts in new.items()}  # fmt: skip
+
+    def make_tree(old: str) -> str:
+        rows = _folders(repo, old) | {name: ("tree", one) for name, one in folders.items()}
+        return write_tree(repo, {name: rows[name] for name in sorted(rows)[-KEPT:]})
+
+    move_ref(repo, own_ref(SORT, writer), make_tree)
+
+
+def merge_shared(repo: Repository, ref: str, theirs: str) -> None:
+    """Add the sets of another ref of the same writer."""
+
+    def make_tree(old: str) -> str:
+        rows = _folders(repo, tip(repo, theirs)) | _folders(repo, old)
+        return write_tree(repo, {name: rows[name] for name in sorted(rows)[-KEPT:]})
+
+    move_ref(repo, ref, make_tree, tip(repo, theirs))
+
+
+def _known(repo: Repository, writer: str) -> frozenset[str]:
+    """The digests of the sets that this clone's ref has."""
+    return frozenset(name.partition("-")[2] for name in _folders(repo, tip(repo, own_ref(SORT, writer))))
+
+
+def _folders(repo: Repository, commit: str) -> dict[str, tuple[str, str]]:
+    rows = rows_of(repo, commit) if commit else {}
+    return {name: one for name, one in rows.items() if one[0] == "tree" and _ENTRY.fullmatch(name)}
+
+
+def _entry(receipt: Receipt) -> str:
+    """The folder of a run: names in the order of time, so that the oldest can be left out."""
+    moment = re.sub(r"\D", "", receipt.ended)[:14].ljust(14, "0")
+    return f"{moment}-{vouched_digest(receipt.environment)}"
+
+
+def read_shared(repo: Repository, receipt: Receipt) -> Executed | None:
+    """What the tests of a run executed, out of any writer's ref; None where nobody has just what the receipt names."""
+    digest = vouched_digest(receipt.environment)
+    if not re.fullmatch(r"[0-9a-f]{64}", digest):
+        return None
+    for commit in dict.fromkeys(refs_of(repo, SORT).values()):
+        found = _read_folder(repo, commit, _entry(receipt), digest)
+        # a digest fits one run alone, but its name is in what was digested, and the receipt's must be that one
+        if found is not None and found.run == receipt.run:
+            return found
+    return None
+
+
+def _read_folder(repo: Repository, commit: str, folder: str, digest: str) -> Executed | None:
+    blobs = [one for kind, one in rows_of(repo, commit, folder=folder).values() if kind == "blob"][:_MOST_PARTS]
+    parts, size = [], 0
+    for content in read_blobs(repo, blobs):
+        size += len(content or b"")
+        if content is None or size > _MOST_TEXT:
+            return None
+        parts.append(content)
+    try:
+        plain = _plain([replace_surrogates(json.loads(part)) for part in parts])
+        return executed_from_dict(plain) if sha256(canonical(plain)).hexdigest() == digest else None
+    except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError):
+        return None
+
+
+def _parts(plain: Mapping[str, Any]) -> list[bytes]:
+    """The parts of the sets (`executed_to_dict`), in the order of their paths."""
+    names = [name for name, _, _ in plain["symbols"]]
+    own: dict[str, list[list[str]]] = {}
+    for name, value, path in plain["symbols"]:
+        own.setdefault(path, []).append([name, value])
+    found: list[list[Any]] = [["run", plain["run"], plain["recorder"]]]
+    for path in sorted({*own, *plain["files"]}):
+        # no more where the run has no row for the file: what is put together again must have its digest
+        rows = [plain["files"][path]] if path in plain["files"] else []
+        more = [[[names[at] for at in some], imports, why] for some, imports, why in rows]
+        found.append(["file", path, own.get(path, []), *more])
+    found += [
+        ["tests", path, [names[at] for at in some], rows] for path, (some, rows) in sorted(plain["tests"].items())
+    ]
+    found += [[sort, plain[sort]] for sort in ("opened", "incomplete", "runtime") if plain.get(sort)]
+    return [canonical(one) for one in found]
+
+
+def _plain(parts: Sequence[Sequence[Any]]) -> dict[str, Any]:
+    """The inverse. Raises whatever a forged part makes it raise."""
+    [(_, run, recorder)] = _of(parts, "run")
+    symbols = sorted([name, value, path] for _, path, some, *_ in _of(parts, "file") for name, value in some)
+    at = {name: number for number, (name, _, _) in enumerate(symbols)}
+    more = {sort: value for sort in ("opened", "incomplete", "runtime") for _, value in _of(parts, sort)}
+    return {
+        "schema": EXECUTED_SCHEMA, "run": run, "recorder": recorder, "symbols": symbols,
+        "files": {path: [sorted(at[name] for name in row[0][0]), *row[0][1:]]
+                  for _, path, _, *row in _of(parts, "file") if row},
+        "tests": {path: [[at[name] for name in some], rows] for _, path, some, rows in _of(parts, "tests")},
+        "opened": {}, "incomplete": {}, **more,
+    }  # fmt: skip
+
+
+def _of(parts: Sequence[Sequence[Any]], sort: str) -> Iterator[Sequence[Any]]:
+    return (one for one in parts if one[0] == sort)
