@@ -157,7 +157,8 @@ def _rows(ws: Workspace, names: Sequence[str], may: Visibility) -> list[dict[str
     indexed = visible_documents(ws, names or None, may)
     rows: list[dict[str, Any]] = [
         {"id": one.document, "status": "failed" if one.error else "indexed", "chunks": one.chunks,
-         "collection": one.collection, "title": one.title, "size": one.size, "remark": one.error, "checksum": one.blob}
+         "collection": one.collection, "title": one.title, "size": one.size, "error": one.error, "remark": one.error,
+         "checksum": one.blob}
         for one in indexed.values() if one.collection == REPOSITORY
     ]  # fmt: skip
     for record in list_records(ws, RecordFilter((KIND,))):
@@ -169,7 +170,7 @@ def _rows(ws: Workspace, names: Sequence[str], may: Visibility) -> list[dict[str
         rows.append({
             "id": record.id, "status": record.status, "chunks": chunks,
             "collection": record.text("collection"), "title": record.title, "size": record.values.get("size") or 0,
-            "remark": record.text("error") or stale, "checksum": record.text("checksum"),
+            "error": record.text("error"), "remark": record.text("error") or stale, "checksum": record.text("checksum"),
             "needs_refresh": bool(stale),
         })  # fmt: skip
     return rows
@@ -248,8 +249,9 @@ def collections(
     plain = []
     for one in all_collections(ws).values():
         some = [row for row in rows if row["collection"] == one.name]
-        waiting = sum(row["status"] in ("pending", "processing") for row in some)
-        failed = sum(row["status"] == "failed" for row in some)
+        # one that failed, was archived and restored is not being indexed: it will fail again
+        failed = sum(row["status"] in ("failed", "pending") and bool(row.get("error")) for row in some)
+        waiting = sum(row["status"] in ("pending", "processing") and not row.get("error") for row in some)
         state = one.status if one.status != STATUSES[0] else "indexing" if waiting else one.status
         plain.append({
             "name": one.name, "status": "error" if some and failed == len(some) else state,

@@ -37,7 +37,7 @@ _MANY = 2000
     help="Only documents of this collection; may be repeated.",
 )  # fmt: skip
 @click.option(
-    "--top-k", "--top", "top_k", type=click.IntRange(1, MOST), default=10, show_default=True, help="Most results shown."
+    "--top", "--top-k", "top_k", type=click.IntRange(1, MOST), default=10, show_default=True, help="Most results shown."
 )
 @click.option(
     "--fusion", type=click.Choice(FUSIONS), default=Options().fusion, show_default=True,

@@ -57,13 +57,6 @@ _NUMBERS: Final = {
 }  # fmt: skip
 """Setting → least, most, default."""
 _LONGEST_GLOB: Final = 200
-_EMBEDDERS: Final[Mapping[str, tuple[int, int]]] = {
-    "wordllama": (0, 0),
-    "off": (0, 0),
-    "path": (1, 1),
-    "server": (1, 2),
-}
-"""First word of `embedder` → least and most words after it."""
 VERIFY_MODES: Final = ("block", "advise")
 """What `kl verify` does where something is not proven: exit 1, or only print it."""
 _REQUIRED: Final = ("proven", "inferred", "verified")
@@ -338,17 +331,12 @@ def _documents(reader: NodeReader, node: Node) -> list[Any]:
 
 
 def _embedder(reader: NodeReader, node: Node) -> str:
-    """The words of `embedder`, one space between them. A folder may have spaces in its name."""
+    """The words of `embedder`, one space between them. A folder may have spaces in its name.
+
+    What they name is checked where a model is needed: a wrong one is no reason to refuse every other command.
+    """
     text = reader.text(node, '"embedder"').strip()
-    if not text:  # reported
-        return ""
-    name, *more = text.split(maxsplit=1) if text.startswith("path ") else text.split()
-    least, most = _EMBEDDERS.get(name, (1, 0))
-    if not least <= len(more) <= most:
-        hint = "One of: wordllama, off, path FOLDER, server MODEL [URL]."
-        reader.report(node, '"embedder" must name a model that this machine has, or a server.', hint)
-        return ""
-    return " ".join([name, *more])
+    return " ".join(text.split(maxsplit=1) if text.startswith("path ") else text.split())
 
 
 def _verify(reader: NodeReader, node: Node) -> dict[str, Any]:

@@ -27,7 +27,7 @@ from kl_hooks.documents.collections import (
 from kl_hooks.documents.indexing import SUFFIXES, redact_document, sync_documents
 from kl_hooks.errors import UsageProblem
 from kl_hooks.git.objects import MAX_BLOB_BYTES
-from kl_hooks.model.text import one_line
+from kl_hooks.model.text import one_line, safe_text
 from kl_hooks.records.query import RecordFilter, get_records, list_records
 from kl_hooks.records.write import change_record, create_records, delete_record
 from kl_hooks.store.files import read_small
@@ -79,6 +79,10 @@ def find_files(ws: Workspace, places: Sequence[Path]) -> Found:
                 omitted.append(f"{place}: has more than {_MOST_FILES} documents; the rest is omitted.")
                 return Found(found, omitted)
             try:
+                if not _name_of(ws, path).isprintable():
+                    # a name that is not UTF-8 has surrogates here (PEP 383), which no row can hold
+                    omitted.append(f"{safe_text(str(path))}: its name has characters that can't be printed.")
+                    continue
                 if stat.S_ISLNK(path.lstat().st_mode):
                     omitted.append(f"{path}: is a symbolic link.")
                     continue
@@ -217,6 +221,8 @@ def refresh_documents(
     """Read the sources of documents again: (the documents that changed, processed; why others could not be read)."""
     changed, omitted = list[str](), list[str]()
     for added in list(added_texts(ws, ids or None)):
+        if added.name == _STREAM and not ids:
+            continue  # nobody expects one to be read again
         data, why = _read_source(ws, added)
         if data is None:
             omitted.append(f"{added.id}: {why}")

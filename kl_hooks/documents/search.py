@@ -7,6 +7,7 @@ counted over all of them, so a passage, a decision and a function can be compare
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -38,7 +39,7 @@ from kl_hooks.index.postings import (
     significant_words,
 )
 from kl_hooks.model.symbol import Symbol, split_id
-from kl_hooks.model.text import one_line
+from kl_hooks.model.text import counted, one_line
 from kl_hooks.records.liveness import filter_live
 from kl_hooks.records.query import RecordFilter, get_records, list_records
 from kl_hooks.records.sync import sync
@@ -147,9 +148,11 @@ def search(
 
     `collections`: documents of these only, and nothing else unless `kinds` has it. `may`: what whoever asks may be
     shown; everything else is neither listed nor counted. A mode that can't run here gives way to `keyword`, with a
-    note. UsageProblem for an unknown mode, fusion, kind or collection.
+    note. UsageProblem for an empty query, and an unknown mode, fusion, kind or collection.
     """
     query = query[:_LONGEST_QUERY]
+    if not query.strip():
+        raise UsageProblem("is empty.", place="query", hint="Such as: kl search how are secrets removed")
     for name, known in ((mode, MODES), (options.fusion, FUSIONS), *((kind, KINDS) for kind in kinds)):
         if name not in known:
             raise UsageProblem("is not known.", place=one_line(name, 60), hint=f"One of: {', '.join(known)}.")
@@ -158,6 +161,10 @@ def search(
     indexed = sync_documents(ws)
     notes = [f"documents: {indexed.trouble}"] if indexed.trouble else []
     allowed = visible_documents(ws, collections or None, may) if "document" in wanted else ()
+    notes += _waiting(ws, collections, may) if "document" in wanted else []
+    if mode == "vector" and "code" in kinds:
+        notes.append("code has no vectors: it is searched by words only.")
+        mode = "keyword" if wanted == ("code",) else "hybrid"
     near: list[tuple[Chunk | Record, float]] = []
     if mode != "keyword":
         try:
@@ -174,15 +181,34 @@ def search(
             with db.snapshot():  # the index may be merged meanwhile, see `index.search`
                 found, counts = _keyword(ws, db, words, allowed, wanted, may)
     if mode != "keyword":
+        if max(len(found), len(near)) >= _FUSED:
+            notes.append(f"the best {_FUSED} by words and by meaning are looked at, there may be more.")
         found = _one_each_section(_fused(found, near, options.fusion if mode == "hybrid" else "simple"))
         counts = {kind: sum(_kind_of(one.what) == kind for one in found) for kind in wanted}
     terms = set(search_terms(words))
     if options.rerank:
         found = _reranked(found, terms)
+    found, copies = _one_each_text(found)
+    if copies:
+        counts["document"] -= sum(map(len, copies.values()))
     shown = found[: min(top_k, MOST)]
     marks = passage_marks(ws, [one.what for one in shown if isinstance(one.what, Chunk)], stale=options.freshness)
+    marks |= {number: (*marks.get(number, ()), *(f"also {one}" for one in some)) for number, some in copies.items()}
     results = [_result(one, terms, marks) for one in shown]
     return SearchAnswer(query, mode, tuple(results), sum(counts.values()), counts, tuple(notes))
+
+
+def _waiting(ws: Workspace, collections: Collection[str], may: Visibility | None) -> list[str]:
+    """A note where added documents are not indexed: a search that finds none of them would state that there is none."""
+    records = [
+        one for one in list_records(ws, RecordFilter(("document",), ("pending", "processing", "failed")))
+        if (not collections or one.text("collection") in collections) and (may is None or may.shows(one))
+    ]  # fmt: skip
+    if not records:
+        return []
+    number = Counter("failed" if one.status == "failed" else "pending" for one in records)
+    states = " and ".join(f"{counted(count, 'document')} {status}" for status, count in sorted(number.items()))
+    return [f"not indexed: {states}. Index them with: kl document process"]
 
 
 def _live_records(ws: Workspace, may: Visibility | None) -> list[Record]:
@@ -224,6 +250,30 @@ def _one_each_section(found: Sequence[_Match]) -> list[_Match]:
             seen.add(section)
             made.append(one)
     return made
+
+
+def _one_each_text(found: Sequence[_Match]) -> tuple[list[_Match], dict[int, list[str]]]:
+    """Without passages that are in several documents, word by word; (the rest, chunk that stays → IDs of the others).
+
+    A runbook may have been added to two collections, or be in the repository, too: then its file stays.
+    """
+    same: dict[tuple[str, ...], list[Chunk]] = {}
+    for one in found:
+        if isinstance(one.what, Chunk):
+            same.setdefault((one.what.text_hash, one.what.title, *one.what.heading), []).append(one.what)
+    copies: dict[int, list[str]] = {}
+    stays: dict[int, Chunk | None] = {}
+    for some in same.values():
+        if len(some) > 1:
+            best = next((one for one in some if one.is_file), some[0])
+            stays |= dict.fromkeys((one.id for one in some), None) | {some[0].id: best}
+            copies[best.id] = [passage_id(one) for one in some if one is not best]
+    made = []
+    for one in found:
+        what = stays.get(one.what.id, one.what) if isinstance(one.what, Chunk) else one.what
+        if what is not None:
+            made.append(one._replace(what=what))
+    return made, copies
 
 
 def _reranked(found: Sequence[_Match], terms: Collection[str]) -> list[_Match]:
@@ -281,7 +331,8 @@ def _keyword(
     """The best matches of every kind by words, and how many there are of each."""
     segments = Segments(db)
     corpora = {number: StoredPostings(db, number, segments) for number in (SOURCE, OTHER, KNOWLEDGE, CHUNKS)}
-    fits = dict(zip(corpora, index.score(list(corpora.values()), words), strict=True))
+    # every test is about testing: counted with them, `test` would be too common a word to look for in the docs
+    fits = dict(zip(corpora, index.score(list(corpora.values()), words, (OTHER,)), strict=True))
     found: list[tuple[float, Any]] = []
     counts = dict.fromkeys(wanted, 0)
     if "document" in wanted:

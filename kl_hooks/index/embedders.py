@@ -39,6 +39,8 @@ _TIMEOUT: Final = 30.0
 _LARGEST_ANSWER: Final = 64 << 20
 """Bytes."""
 TURN_OFF: Final = "Turn vectors off with: git config kl.embedder off"
+_WORDS_AFTER: Final = {"wordllama": (0, 0), "off": (0, 0), "path": (1, 1), "server": (1, 2)}
+"""First word of the setting → least and most words after it."""
 _LOCAL_HOSTS: Final = frozenset(("localhost", "127.0.0.1", "::1"))
 
 
@@ -48,6 +50,13 @@ def make_embedder(setting: str, environ: Mapping[str, str]) -> Embedder | None:
     EnvironmentProblem where it can't be used here. Nothing is loaded yet, and no server is asked.
     """
     name, _, rest = setting.partition(" ")
+    words = len(rest.split(" ")) if rest else 0
+    least, most = _WORDS_AFTER.get(name, (1, 0))
+    # a folder may have spaces in its name
+    if not least <= (min(words, 1) if name == "path" else words) <= most:
+        reason = f"{one_line(setting, 60)!r} is no model that this machine has, and no server."
+        hint = 'Set one with: git config kl.embedder wordllama, off, "path FOLDER" or "server MODEL [URL]".'
+        raise EnvironmentProblem(reason, place="kl.embedder", hint=hint)
     if name == "off":
         return None
     if find_spec("numpy") is None:

@@ -8,7 +8,7 @@ same parts.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from math import log
 from typing import Final, NamedTuple
@@ -192,8 +192,12 @@ _MANY: Final = 1000
 """Documents that cost nothing worth saving."""
 
 
-def score(corpora: Sequence[StoredPostings], words: Iterable[str]) -> list[dict[int, int]]:
+def score(
+    corpora: Sequence[StoredPostings], words: Iterable[str], uncounted: Collection[int] = ()
+) -> list[dict[int, int]]:
     """Document → how well it fits, in millionths, of each corpus: BM25F over all of them together.
+
+    `uncounted`: places of corpora whose documents do not count for how rare a word is, unless no other has it.
 
     Of many terms only the rarest are looked at, and none that is in many documents and half of all, if there are
     others: it distinguishes none of them.
@@ -204,8 +208,13 @@ def score(corpora: Sequence[StoredPostings], words: Iterable[str]) -> list[dict[
         {term: _values(corpus, columns) for term, columns in some.items()}
         for corpus, some in zip(corpora, found, strict=True)
     ]
-    seen = {term: count for term in terms if (count := sum(len(some.get(term, ())) for some in values))}
-    total = sum(corpus.totals.docs for corpus in corpora)
+    counted = [place for place in range(len(corpora)) if place not in uncounted]
+    seen = {
+        term: count for term in terms
+        if (count := sum(len(values[place].get(term, ())) for place in counted)
+            or sum(len(some.get(term, ())) for some in values))
+    }  # fmt: skip
+    total = sum(corpora[place].totals.docs for place in counted) or sum(corpus.totals.docs for corpus in corpora)
     common = max(_MANY, total / 2)
     known = sorted(seen, key=lambda term: (seen[term], term))
     asked = ([term for term in known if seen[term] < common] or known)[:_RAREST]

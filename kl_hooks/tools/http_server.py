@@ -18,7 +18,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 from kl_hooks.context.access import access
 from kl_hooks.errors import CLEAN, USAGE_ERROR, EnvironmentProblem, KlError
-from kl_hooks.tools.call import bounded, call, catalogue, failed
+from kl_hooks.tools.call import bounded, call, catalogue, failed, read_arguments
 from kl_hooks.tools.kind_tools import author
 from kl_hooks.tools.tool import LARGEST_INPUT, SCHEMA
 
@@ -50,6 +50,7 @@ _PACKAGE: Final = "package"
 ROUTES: Final = (
     Route("GET", "/rag/search", "search_documents"),
     Route("GET", "/rag/query", "query_knowledge_base"),
+    Route("POST", "/rag/knowledge_bases", "create_knowledge_base"),
     Route("POST", "/rag/documents", "add_document"),
     Route("POST", "/rag/documents/{id}/process", "process_document"),
     Route("POST", "/knowledge/context/build", "context"),
@@ -113,6 +114,10 @@ class _Handler(BaseHTTPRequestHandler):
             self.close_connection = True
             problem = KlError(str(refused), place=self.path.partition("?")[0])
             status, value = refused.status, failed("", problem)
+        except Exception as problem:  # a bug of ours is stated in the answer, and the next request is answered
+            self.close_connection = True
+            reason = f"internal error: {type(problem).__name__}: {problem}"
+            status, value = HTTPStatus.INTERNAL_SERVER_ERROR, failed("", KlError(reason, place=self.path))
         self._send(status, value)
 
     def _send(self, status: int, value: Mapping[str, Any]) -> None:
@@ -136,9 +141,11 @@ class _Handler(BaseHTTPRequestHandler):
             raise _Refused(HTTPStatus.FORBIDDEN, "sent on behalf of another origin.")
         if self.headers.get("Sec-Fetch-Site", "none") not in ("none", "same-origin"):
             raise _Refused(HTTPStatus.FORBIDDEN, "sent on behalf of another site.")
-        given = self.headers.get("Authorization", "")
+        # the name of a scheme has no case (RFC 9110, section 11.1)
+        scheme, _, given = self.headers.get("Authorization", "").partition(" ")
         # in constant time: how long a comparison takes shows how much of a guess is right
-        if not hmac.compare_digest(given.encode("utf-8", "replace"), f"Bearer {self.server.token}".encode()):
+        right = hmac.compare_digest(given.strip().encode("utf-8", "replace"), self.server.token.encode())
+        if scheme.lower() != "bearer" or not right:
             raise _Refused(HTTPStatus.UNAUTHORIZED, "give the token that kl serve printed: Authorization: Bearer …")
 
     def _body(self) -> bytes:
@@ -209,12 +216,8 @@ def _typed(ws: Workspace, tool: str, query: Mapping[str, list[str]]) -> dict[str
 
 
 def _merged(body: bytes, given: Mapping[str, Any]) -> bytes:
-    """The arguments of a path or a query with those of the body. A body that is no object stays as it is."""
-    try:
-        plain = json.loads(body) if body.strip() else {}
-    except (ValueError, RecursionError):
-        return body
-    return json.dumps({**plain, **given}).encode() if isinstance(plain, dict) else body
+    """The arguments of a path or a query with those of the body. UsageProblem for a body that is no object."""
+    return json.dumps({**read_arguments(body), **given}).encode()
 
 
 def _package(ws: Workspace, identifier: str) -> dict[str, Any]:

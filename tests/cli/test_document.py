@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -71,6 +72,32 @@ def test_a_folder_is_added_processed_refreshed_and_removed(repo: Checkout, books
     assert repo.kl("document", "remove", "DOC-0003", "DOC-0001").stdout == "removed DOC-0003\nremoved DOC-0001\n"
     assert found(repo, "button") == [] and list(listed(repo)) == ["DOC-0002"]
     assert repo.kl("document", "add", str(books / "none.md")).returncode == 2
+    # one name that no row can hold is no reason to refuse the folder
+    Path(os.fsdecode(bytes(books) + b"/odd\xff.md")).write_text("# Odd\n")
+    done = repo.kl("document", "add", str(books), "--collection", "again")
+    assert "characters that can't be printed" in done.stderr and "indexed" in done.stdout
+    repo.kl("document", "add", "-", input="From a pipe.\n")
+    assert repo.kl("document", "refresh").returncode == 0
+    # one that failed is not being indexed when it was archived and restored
+    for verb in ("archive", "restore"):
+        repo.kl("document", verb, "DOC-0002")
+    rows = {one["name"]: one for one in plain(repo.kl("document", "collections", "--format", "json"))["collections"]}
+    assert (rows["runbooks"]["status"], rows["runbooks"]["failed"]) == ("error", 1)
+
+
+def test_a_text_that_is_there_twice_is_one_result_and_what_is_not_indexed_is_stated(
+    repo: Checkout, books: Path
+) -> None:
+    repo.write("docs/restart.md", (books / "restart.md").read_text())
+    for name in ("one", "two"):
+        repo.kl("document", "add", str(books), "--collection", name)
+    answer = plain(repo.kl("search", "lag", "--format", "json"))
+    assert (answer["total"], [one["marks"] for one in answer["results"]]) == (
+        1, [["also DOC-0001#L7-L7", "also DOC-0002#L7-L7"]],
+    )  # fmt: skip
+    repo.kl("document", "add", str(books), "--collection", "three", "--later")
+    none = repo.kl("search", "lag", "--collection", "three")
+    assert "not indexed: 1 document pending" in none.stderr and "no matches" in none.stdout
 
 
 @pytest.mark.requirement("D17", "D18")
@@ -122,9 +149,9 @@ def test_what_is_denied_or_of_another_collection_appears_in_no_mode_and_no_count
     assert repo.kl("document", "show", "DOC-0001", env=AGENT).returncode == 2
 
 
-@pytest.mark.requirement("D28")
+@pytest.mark.requirement("D25", "D28")
 def test_agents_search_and_add_documents_by_tools(repo: Checkout, books: Path) -> None:
-    def tool(name: str, **given: Any) -> Any:
+    def tool(name: str, /, **given: Any) -> Any:
         done = repo.kl("tool", name, json.dumps(given), "--allow-write")
         assert done.returncode == 0, done.stdout + done.stderr
         return plain(done)["result"]
@@ -136,7 +163,13 @@ def test_agents_search_and_add_documents_by_tools(repo: Checkout, books: Path) -
     hits = tool("search_documents", query="lag", collections=["notes"])
     assert [one["id"] for one in hits["results"]] == ["DOC-0002#L1-L3"]
     assert hits["results"][0]["marks"] == ["agent", "reads like an instruction"]
-    assert tool("query_knowledge_base", query="lag", top_k=1)["counts"]["document"] == 2
+    asked = tool("query_knowledge_base", query="lag restart", top_k=1, rounds=2)
+    assert asked["counts"]["document"] == 3
+    assert asked["rounds"] and asked["answer"].startswith("DOC-0001#L7-L7 Restart › Checks\n> Look at")
+    made = tool("create_knowledge_base", name="faq", strategy="sentence", chunk_size=300)
+    assert (made["name"], made["strategy"], made["size"]) == ("faq", "sentence", 300)
+    again = repo.kl("tool", "create_knowledge_base", '{"name": "faq"}', "--allow-write")
+    assert again.returncode == 2 and "is a collection already" in again.stdout
 
 
 def test_a_record_that_lost_its_text_gets_it_when_the_file_is_added_again(repo: Checkout) -> None:

@@ -58,8 +58,21 @@ def test_documents_records_and_code_are_one_list(shop: Checkout) -> None:
 def test_what_matches_nothing_and_what_is_unknown_are_stated(shop: Checkout) -> None:
     assert "no matches for: zebra" in shop.kl("search", "zebra").stdout
     assert ask(shop, "?!")["results"] == []
+    shop.git("config", "kl.embedder", "word2vec")  # a wrong model is no reason to refuse a search by words
+    assert ask(shop, "refund")["notes"] == []
+    assert "'word2vec' is no model" in ask(shop, "refund", "--mode", "hybrid")["notes"][0]
+    empty = shop.kl("search", " ")
+    assert (empty.returncode, "query: is empty" in empty.stderr) == (2, True)
     wrong = shop.kl("search", "refund", "--collection", "runbook")
     assert wrong.returncode == 2 and "is no collection" in wrong.stderr
+
+
+def test_what_every_test_is_about_is_found_in_the_docs(shop: Checkout) -> None:
+    shop.write("tests/test_all.py", "".join(f"def test_order_{n}():\n    pass\n\n\n" for n in range(1100)))
+    shop.write("docs/testing.md", "# Checks\n\nTest an order with the runner.\n")
+    for number in range(9):
+        shop.write(f"docs/order{number}.md", f"# Order {number}\n\nAn order.\n")
+    assert ask(shop, "how do I test an order", "--top", "1")["results"][0]["path"] == "docs/testing.md"
 
 
 @pytest.mark.requirement("D20")
@@ -156,6 +169,8 @@ def test_a_mode_that_cannot_run_gives_way_with_a_note(shop: Checkout, meaning: M
     found = ask(shop, "refund", "--mode", "hybrid")
     assert found["mode"] == "keyword" and found["total"] == 6
     assert "searched by words only: embedder meaning: failed: ValueError: no weights" in found["notes"][0]
+    found = ask(shop, "refund", "--mode", "vector", "--kind", "code")
+    assert found["mode"] == "keyword" and found["results"] and "code has no vectors" in found["notes"][0]
     shop.git("config", "kl.embedder", "off")
     done = shop.kl("search", "refund", "--mode", "vector")
     assert (done.returncode, "turned off by your configuration" in done.stderr) == (0, True)

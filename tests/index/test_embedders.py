@@ -19,7 +19,6 @@ from kl_hooks.errors import EnvironmentProblem
 from kl_hooks.index import embedders
 from kl_hooks.index.embedders import make_embedder
 from kl_hooks.index.vectors import embed, embedder_of
-from kl_hooks.model.problem import Problems
 from tests.support import Checkout
 
 SENTENCES = (
@@ -87,8 +86,10 @@ def test_only_the_user_chooses_an_embedder(repo: Checkout) -> None:
     repo.git("config", "kl.embedder", "server nomic-embed-text")
     assert embedder_of(repo.workspace()).name == "server nomic-embed-text http://127.0.0.1:11434/v1"
     for wrong in ("word2vec", "path", "server", "server a b c", "off now"):
-        with pytest.raises(Problems, match="server MODEL"):
-            load_settings(repo.root, {"embedder": wrong}, {}, None)
+        repo.git("config", "kl.embedder", wrong)
+        with pytest.raises(EnvironmentProblem, match="is no model") as problem:
+            embedder_of(repo.workspace())
+        assert "server MODEL" in problem.value.hint
     assert load_settings(repo.root, {"embedder": "path  /my models/a"}, {}, None).embedder == "path /my models/a"
 
 

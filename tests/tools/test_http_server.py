@@ -115,6 +115,10 @@ def test_documents_are_searched_and_asked(serve: Served) -> None:
 def test_a_server_that_may_write_writes(serve: Served) -> None:
     status, made, _ = serve.ask("POST", "/tools/memory_create", {"content": "Totals are in cents."})
     assert (status, made["result"]["status"]) == (200, "candidate")
+    status, made, _ = serve.ask("POST", "/rag/knowledge_bases", {"name": "runbooks", "chunk_size": 500})
+    assert (status, made["result"]["name"], made["result"]["size"]) == (200, "runbooks", 500)
+    status, made, _ = serve.ask("POST", "/rag/documents", {"text": "# Disk\n\nFull.\n", "collection": "runbooks"})
+    assert (status, made["result"]["status"]) == (200, "indexed")
 
 
 @pytest.mark.requirement("D28")
@@ -132,7 +136,7 @@ def test_strangers_are_refused(serve: Served) -> None:
         ({"Sec_Fetch_Site": "same-site"}, 403), ({"Content_Type": "text/plain"}, 415),
         ({"Content_Type": "application/x-www-form-urlencoded"}, 415),
         ({"Origin": f"http://127.0.0.1:{port}", "Sec_Fetch_Site": "same-origin"}, 200),
-        ({"Host": f"LOCALHOST:{port}"}, 200),
+        ({"Host": f"LOCALHOST:{port}"}, 200), ({"Authorization": f"bearer {TOKEN}"}, 200),
     ):  # fmt: skip
         status, answer, _ = serve.ask("POST", path, body, **headers)
         assert status == expected, (headers, answer)
@@ -160,6 +164,16 @@ def test_oversized_and_broken_requests_are_refused(serve: Served, monkeypatch: p
     monkeypatch.setattr(http_server._Handler, "timeout", 0.2)
     slow = serve.raw((head + "Content-Type: application/json\r\nContent-Length: 9\r\n\r\n{}").encode())
     assert slow.startswith(b"HTTP/1.1 408 ")
+    monkeypatch.setattr(http_server._Handler, "timeout", 20)
+    for body in (b"null", b"[]", b"\xff", b'{"query": NaN}', b"[" * 100_000):
+        for method, path in (("GET", "/rag/search"), ("POST", "/rag/documents/DOC-0001/process")):
+            status, refused, _ = serve.ask(method, path, body)
+            assert (status, refused["error"]["place"]) == (400, "arguments"), (path, body[:20])
+    with monkeypatch.context() as broken:
+        broken.setattr(http_server, "call", lambda *_, **__: 1 / 0)
+        status, refused, headers = serve.ask("POST", "/tools/graph_search", {"query": "x"})
+        assert (status, headers["Connection"]) == (500, "close")
+        assert "internal error: ZeroDivisionError" in refused["error"]["reason"]
     assert serve.ask("POST", "/tools/graph_search", {"query": "x"})[0] == 200
 
 
