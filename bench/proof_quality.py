@@ -6,7 +6,8 @@
     python -m bench.proof_quality flaky [--number 12]
 
 Clones of attrs, click, flask and packaging are looked for in `KL_BENCH_CLONES`. `mutants`, `commits` and `flaky` RUN
-TESTS (see `bench.suite_runs`). `--full` is all tests, 300 mutants, 100 commits: hours. Each ends after `--seconds`.
+TESTS (see `bench.suite_runs`). `--full` is all tests, 300 mutants, 100 commits: hours. Each ends after
+`--seconds`.
 
 `mutants`: of the tests that a mutant breaks, the share that had executed the mutated function (goal: .99), and how many
 of them kl takes for valid all the same (goal: 0), by class of mutant. `commits`: of the tests whose outcome a commit
@@ -156,7 +157,11 @@ def mutants(
     if executed is None:
         raise SystemExit(f"{suite.name}: its tests do not run, or this interpreter records no symbols")
     print(f"  {suite.name}: {len(stable)} tests, {len(executed.symbols)} symbols", flush=True)
+    killed: Counter[str] = Counter()
     for mutant in _drawn(clone, suite, executed, number):
+        # a mutant that breaks nothing shows nothing: of the smaller classes others are tried
+        if mutant.kind != "function" and killed[mutant.kind] >= -(-number // 5):
+            continue
         if time.monotonic() > until:
             print("  the time is over", flush=True)
             return
@@ -173,6 +178,7 @@ def mutants(
         wrong = sorted(broken & settled)
         missed = sorted(broken - _users(executed, mutant) - executed.incomplete.keys())
         one.mutants, one.killed = one.mutants + 1, one.killed + bool(broken)
+        killed[mutant.kind] += bool(broken)
         one.broken, one.executed = one.broken + len(broken), one.executed + len(broken) - len(missed)
         one.false_fresh += len(wrong)
         one.flagged += 1 - len(settled) / max(len(results), 1)
@@ -184,7 +190,7 @@ def mutants(
 
 
 def _drawn(clone: Path, suite: Suite, executed: Executed, number: int) -> list[Mutant]:
-    """As many mutants of each class, of functions and bodies that some test executed."""
+    """So many mutants of functions and up to as many of each other class, in turns, of what some test executed."""
     found: dict[str, list[Mutant]] = {kind: [] for kind in CLASSES}
     for file in sorted((clone / suite.source).rglob("*.py")):
         path = file.relative_to(clone).as_posix()
@@ -194,8 +200,7 @@ def _drawn(clone: Path, suite: Suite, executed: Executed, number: int) -> list[M
     dice = random.Random(7)
     for some in found.values():
         dice.shuffle(some)
-    turns = [some[at] for at in range(number) for some in found.values() if at < len(some)]
-    return turns[:number]
+    return [some[at] for at in range(number) for some in found.values() if at < len(some)]
 
 
 def _index(executed: Executed, mutant: Mutant) -> int | None:
@@ -388,7 +393,7 @@ def flaky(number: int) -> None:
 def _mutants(asked: argparse.Namespace) -> None:
     tallies: dict[str, Tally] = {}
     found = found_suites(asked.repo)
-    number = 300 if asked.full else asked.number
+    number = asked.number or (300 if asked.full else 12)
     for at, (suite, path) in enumerate(found):
         share = asked.until - (asked.until - time.monotonic()) * (len(found) - at - 1) / (len(found) - at)
         with clone_of(path) as clone:
@@ -407,7 +412,7 @@ def _commits(asked: argparse.Namespace) -> None:
         share = asked.until - (asked.until - time.monotonic()) * (len(found) - at - 1) / (len(found) - at)
         with clone_of(path) as clone:
             args = suite.full if asked.full else suite.quick
-            total = commits(suite, clone, path, 100 if asked.full else asked.number, args, share)
+            total = commits(suite, clone, path, asked.number or (100 if asked.full else 5), args, share)
         if total["commits"]:
             size, rest = max(total["tests"], 1), total["testmon"]
             peer = f"; testmon {rest / size:.0%}, missed {total['testmon_missed']}" if rest else ""
@@ -420,13 +425,13 @@ def _commits(asked: argparse.Namespace) -> None:
 def _rot(asked: argparse.Namespace) -> None:
     print("  after      stale  changed  file touched")
     for suite, path in found_suites(asked.repo):
-        for span, stale, floor, touched, size in rot(path, 2000 if asked.full else asked.number):
+        for span, stale, floor, touched, size in rot(path, asked.number or (2000 if asked.full else 100)):
             shares = f"{stale:7.1%} {floor:8.1%} {touched:8.1%}"
             print(f"  {span:5} {shares}  {suite.name}, {size} claims", flush=True)
 
 
 def _flaky(asked: argparse.Namespace) -> None:
-    flaky(30 if asked.full else asked.number)
+    flaky(asked.number or (30 if asked.full else 12))
 
 
 BENCHES: Final[Mapping[str, Callable[[argparse.Namespace], None]]] = {
@@ -439,11 +444,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("bench", choices=BENCHES)
     parser.add_argument("--repo", type=Path, action="append", default=[])
-    parser.add_argument("--number", type=int, default=12)
-    parser.add_argument("--seconds", type=int, default=540)
+    parser.add_argument("--number", type=int, default=0)
+    parser.add_argument("--seconds", type=int, default=0)
     parser.add_argument("--full", action="store_true")
     asked = parser.parse_args()
-    asked.until = time.monotonic() + (asked.seconds if not asked.full else 24 * 3600)
+    asked.until = time.monotonic() + (asked.seconds or (24 * 3600 if asked.full else 540))
     BENCHES[asked.bench](asked)
     return 0
 

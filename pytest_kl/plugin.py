@@ -128,11 +128,70 @@ def _start_tracer(config: pytest.Config, option: Callable[..., Any]) -> None:
     if top is not None:
         from pytest_kl.tracer import Tracer
 
-        tracer = config.stash[TRACER] = Tracer(str(top))
+        children = None
+        if option("kl_symbols_subprocess", None) or config.getini("kl_symbols_subprocess"):
+            from pytest_kl.children import Children
+
+            children = Children(os.path.realpath(top))
+        tracer = config.stash[TRACER] = Tracer(str(top), children)
         try:
             tracer.start(slow=mode == "on")
         except Exception as problem:
             tracer.fail(problem)
+
+
+class _SymbolHooks:
+    """What the tracer must know of the course of the tests. Never raises, and changes nothing."""
+
+    def __init__(self, tracer: Any) -> None:
+        self.tracer = tracer
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, Any, Any]:
+        """One test from its beginning to its end, its repetitions included."""
+        self._do(self.tracer.begin, item.nodeid)
+        try:
+            return (yield)
+        finally:
+            self._do(self.tracer.end, item.nodeid)
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_setup(self, item: pytest.Item) -> Generator[None, Any, Any]:
+        """The set-up."""
+        self._do(self.tracer.enter_phase, item, 0)
+        return (yield)
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, Any, Any]:
+        """The call."""
+        self._do(self.tracer.enter_phase, item, 1)
+        return (yield)
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_teardown(self, item: pytest.Item) -> Generator[None, Any, Any]:
+        """The teardown."""
+        self._do(self.tracer.enter_phase, item, 2)
+        return (yield)
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_fixture_setup(self, fixturedef: pytest.FixtureDef[Any]) -> Generator[None, Any, Any]:
+        """The set-up of a fixture."""
+        if fixturedef.scope == "function":
+            return (yield)
+        context = self._do(self.tracer.begin_fixture, fixturedef)
+        try:
+            return (yield)
+        finally:
+            if context is not None:
+                self._do(self.tracer.end_fixture, context)
+
+    def _do(self, action: Callable[..., Any], *args: Any) -> Any:
+        if self.tracer.on:
+            try:
+                return action(*args)
+            except Exception as problem:
+                self.tracer.fail(problem)
+        return None
 
 
 class SecondName:
@@ -178,6 +237,15 @@ def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginMa
         help="Record which functions each test executes: auto (Python 3.12 and newer), on (before 3.12 too, which makes"
         " tests slow), off. Default: auto.",
     )
+    group.addoption(
+        "--kl-symbols-subprocess",
+        action="store_true",
+        default=None,
+        dest="kl_symbols_subprocess",
+        help="Record also what processes of this interpreter execute that a test starts: PYTHONPATH names a temporary"
+        " folder while tests run.",
+    )
+    parser.addini("kl_symbols_subprocess", "Record processes of this interpreter as well.", type="bool", default=False)
     parser.addini("kl_symbols", "Record which functions each test executes: auto, on or off.", default="auto")
     # None is "not set": then it depends on .kl/
     parser.addini("kl", "Record runs: true even without a .kl/ directory, false never.", type="bool", default=None)
@@ -210,9 +278,7 @@ def pytest_configure(config: pytest.Config) -> None:
             tracer.stop()
         return
     if tracer is not None:
-        from pytest_kl.tracer import SymbolHooks
-
-        config.pluginmanager.register(SymbolHooks(tracer), "kl-symbols")
+        config.pluginmanager.register(_SymbolHooks(tracer), "kl-symbols")
     # where the tests run: in a worker, or in this process
     from pytest_kl.failures import FrameRecorder
 

@@ -5,8 +5,9 @@ first start in a test and is then silent until the next one. What runs while a m
 module, and what the set-up of a fixture of wider scope runs belongs to every test that uses it: a process does both
 once. Before 3.12 a profile function does the same at a much higher price, where it is asked for.
 
-An exception of ours ends the recording of symbols, not the run. Nothing here is imported but the standard library and
-pytest: tests replace what they like, so everything that is needed is bound before the first of them.
+An exception of ours ends the recording of symbols, not the run. Nothing here is imported but the standard library: the
+processes that tests start load this file by its path. Tests replace what they like, so everything that is needed is
+bound before the first of them.
 """
 
 # A Path would look functions up in `os`, which a suite may have replaced.
@@ -19,13 +20,17 @@ import os
 import sys
 import threading
 from array import array
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from operator import attrgetter
 from os.path import basename, isabs, join, realpath
 from types import CodeType, FrameType, FunctionType
-from typing import Any, Final
 
-import pytest
+# as type checkers know it: the start of a child process must not wait for typing
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Final
+
+    from pytest_kl.children import Children, Report
 
 TRACE: Final = "kl_trace"
 """Where an xdist worker puts what it noted."""
@@ -56,7 +61,7 @@ except ImportError:  # not on every platform
 class Context:
     """What a test, the set-up of a fixture, or the import of a module has started so far."""
 
-    __slots__ = ("code", "fixtures", "name", "phase", "started", "why")
+    __slots__ = ("child_ran", "code", "fixtures", "name", "number", "phase", "processes", "started", "why")
 
     def __init__(self, name: str, code: CodeType | None = None) -> None:
         self.name = name
@@ -68,13 +73,22 @@ class Context:
         self.fixtures: list[Context] = []
         self.why = ""
         """Why this can't be all that ran; empty where it is."""
+        self.number = -1
+        """By which processes that it starts are known."""
+        self.processes: list[tuple[str, ...]] = []
+        """The arguments of those that record themselves."""
+        self.child_ran = False
 
 
 class Tracer:
     """The recording of one process. Made early: of what was imported before, all counts as run by the import."""
 
-    def __init__(self, top: str) -> None:
+    def __init__(
+        self, top: str, children: Children | None = None, foreign: Callable[[CodeType], None] | None = None
+    ) -> None:
         self._top = realpath(top)
+        self._child_processes, self._foreign = children, foreign
+        self._numbered: list[Context] = []
         self._paths: dict[str, str | None] = {}
         """co_filename → path from the top; None: no business of ours."""
         self._numbers: dict[tuple[str, str, int, int], int] = {}
@@ -89,6 +103,7 @@ class Tracer:
         self._imports: set[tuple[str, str]] = set()
         self._opened: dict[str, None] = {}
         self._children: tuple[float, ...] = ()
+        self._spawning: list[Any] = []
         self._engine: _Monitoring | _Profile | None = None
         self._getcwd, self._pid, self._getpid, self._stat = os.getcwd, os.getpid(), os.getpid, os.stat
         self._getframe = sys._getframe
@@ -113,7 +128,10 @@ class Tracer:
         HANDLERS.update({"exec": self._on_exec, "open": self._on_open, "sqlite3.connect": self._on_open})
         HANDLERS.update(dict.fromkeys(_PROCESSES, self._on_process))
         HANDLERS.update(dict.fromkeys(_NAMED_PROCESSES, self._named_process))
+        HANDLERS["subprocess.Popen"] = self._on_popen
         _install_audit_hook()
+        if self._child_processes is not None:
+            self._child_processes.start()
 
     def stop(self) -> None:
         """Watch nothing any more; leaves no trace in the interpreter but an audit hook that does nothing."""
@@ -122,6 +140,8 @@ class Tracer:
         if engine is not None:
             self._flush()
             engine.stop()
+            if self._child_processes is not None:
+                self._child_processes.stop()
 
     def fail(self, problem: BaseException) -> None:
         """Ends the recording, for the first exception of ours."""
@@ -195,14 +215,26 @@ class Tracer:
     def _push(self, context: Context) -> None:
         self._flush()
         self._stack.append(context)
+        self._announce()
         if self._engine is not None:
             self._engine.rearm()
             self._engine.switch(session=False)
+
+    def _announce(self) -> None:
+        """Give processes that are started from now on the number of their context."""
+        if self._child_processes is None or not self._stack:
+            return
+        context = self._stack[-1]
+        if context.number < 0:
+            context.number = len(self._numbered)
+            self._numbered.append(context)
+        self._child_processes.enter(context.number)
 
     def _pop(self, context: Context) -> None:
         self._flush()
         if context in self._stack:
             del self._stack[self._stack.index(context) :]
+            self._announce()
         if self._engine is not None:
             # what ran inside may run again outside, where it counts again
             self._engine.rearm()
@@ -226,7 +258,11 @@ class Tracer:
 
     def _on_exec(self, args: tuple[Any, ...]) -> None:
         code = args[0]
-        if not isinstance(code, CodeType) or self._engine is None or not (path := self._path(code.co_filename)):
+        if not isinstance(code, CodeType) or self._engine is None:
+            return
+        if not (path := self._path(code.co_filename)):
+            if self._foreign is not None:
+                self._foreign(code)
             return
         self._engine.watch(code)
         if code.co_name != MODULE:
@@ -270,7 +306,22 @@ class Tracer:
         if len(self._opened) < _MOST_FILES:
             self._opened[name if name[:1] == "/" else join(self._getcwd(), name)] = None
 
+    def _on_popen(self, args: tuple[Any, ...]) -> None:
+        own = None
+        # what a module starts when it is imported belongs to no test; in a child all belongs to one
+        if self._child_processes is not None and (self._foreign or not any(one.code for one in self._stack)):
+            own = self._child_processes.arguments(args)
+        if own is None or not self._stack:
+            self._named_process(args)
+        elif self._getpid() == self._pid:
+            self._stack[0 if self._foreign else -1].processes.append(own)
+            self._spawning = list(args[1])
+
     def _named_process(self, args: tuple[Any, ...]) -> None:
+        # Popen itself may use posix_spawn (CPython, Popen._execute_child)
+        if self._spawning and len(args) > 1 and list(args[1] or ()) == self._spawning:
+            self._spawning = []
+            return
         name = args[0] if args[0] is not None or len(args) < 2 else args[1]
         name = name[0] if isinstance(name, list | tuple) and name else name
         shown = basename(os.fsdecode(name)) if isinstance(name, str | bytes | os.PathLike) else "?"
@@ -325,7 +376,10 @@ class Tracer:
         if context is None:
             return
         if self._children and not context.why and _children() != self._children:
-            context.why = "a child process ran"
+            # a child may have reported, which is known at the end
+            context.child_ran = self._child_processes is not None
+            context.why = "" if context.child_ran else "a child process ran"
+        self._spawning = []
         self._pop(context)
 
     def begin_fixture(self, fixturedef: Any) -> Context:
@@ -344,6 +398,10 @@ class Tracer:
 
     def plain(self) -> dict[str, Any]:
         """What was noted, as plain values that xdist can send."""
+        try:
+            self._take_reports()
+        except Exception as problem:  # a folder that somebody removed, a file that is cut off
+            self.fail(problem)
         fixtures: dict[Context, int] = {}
         tests = [
             [nodeid, *(one.tobytes() for one in context.started), self._indexes(context, fixtures), context.why]
@@ -364,6 +422,59 @@ class Tracer:
             "stamps": self._stamps, "imports": sorted(map(list, self._imports)), "opened": list(self._own_files()),
             "trouble": self.trouble, "recorder": RECORDER,
         }  # fmt: skip
+
+    def of_process(self, main: str) -> dict[str, Any]:
+        """What a process without tests executed, as JSON: all of it belongs to the one context; `main`: its program."""
+        (test,) = self._tests.values()
+        codes = [[self._paths[name], *rest] for name, *rest in self._numbers]
+        bodies = [_KEY(one.code) for one in self._modules.values() if one.code]
+        codes += [[self._paths[name], *rest] for name, *rest in bodies]
+        program = self._path(main) if main else None
+        return {
+            "codes": codes, "processes": test.processes,
+            "modules": {
+                path: [number for some in one.started for number in some] if path != program else []
+                for path, one in self._modules.items()
+            },
+            "stamps": self._stamps, "imports": sorted(self._imports), "opened": list(self._own_files()),
+            "child_ran": bool(self._children) and _children() != self._children,
+            "why": self.trouble or test.why or next((one.why for one in self._modules.values() if one.why), ""),
+        }  # fmt: skip
+
+    def _take_reports(self) -> None:
+        """Give what children of this process executed to the tests and fixtures that started them."""
+        if self._child_processes is None:
+            return
+        by_number: dict[str, list[Report]] = {}
+        for report in self._child_processes.reports:
+            by_number.setdefault(report.number, []).append(report)
+        for context in self._numbered:
+            reports = by_number.get(str(context.number), [])
+            for report in reports:
+                if report.known is not None:
+                    self._take(context, report.known)
+            context.why = context.why or self._child_processes.why_incomplete(context.processes, reports)
+            context.child_ran = context.child_ran and not context.processes and not reports
+        for context in self._tests.values():
+            if context.child_ran and not any(one.processes for one in context.fixtures):
+                context.why = context.why or "a child process ran"
+
+    def _take(self, context: Context, known: Mapping[str, Any]) -> None:
+        """What one process executed belongs to a context."""
+        own = []
+        for path, *rest in known["codes"]:
+            name = join(self._top, path)
+            self._paths[name] = path
+            own.append(self._numbers.setdefault((name, *rest), len(self._numbers)))
+        context.started[1].extend(own)
+        for path, some in known["modules"].items():
+            module = self._modules.setdefault(path, Context(path))
+            module.started[0].extend(own[at] for at in some)
+            stamp = known["stamps"].get(path)
+            if stamp and self._stamps.setdefault(path, stamp)[:2] != stamp[:2]:
+                module.why = "it had another content in another process"
+        self._imports |= {(importer, imported) for importer, imported in known["imports"]}
+        self._opened.update(dict.fromkeys(join(self._top, path) for path in known["opened"]))
 
     def _own_files(self) -> Iterator[str]:
         for name in self._opened:
@@ -564,57 +675,3 @@ def _install_audit_hook() -> None:
                     tracer.fail(problem)
 
     sys.addaudithook(hook)
-
-
-class SymbolHooks:
-    """What the tracer must know of the course of the tests. Never raises, and changes nothing."""
-
-    def __init__(self, tracer: Tracer) -> None:
-        self.tracer = tracer
-
-    @pytest.hookimpl(wrapper=True, tryfirst=True)
-    def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, Any, Any]:
-        """One test from its beginning to its end, its repetitions included."""
-        self._do(self.tracer.begin, item.nodeid)
-        try:
-            return (yield)
-        finally:
-            self._do(self.tracer.end, item.nodeid)
-
-    @pytest.hookimpl(wrapper=True, tryfirst=True)
-    def pytest_runtest_setup(self, item: pytest.Item) -> Generator[None, Any, Any]:
-        """The set-up."""
-        self._do(self.tracer.enter_phase, item, 0)
-        return (yield)
-
-    @pytest.hookimpl(wrapper=True, tryfirst=True)
-    def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, Any, Any]:
-        """The call."""
-        self._do(self.tracer.enter_phase, item, 1)
-        return (yield)
-
-    @pytest.hookimpl(wrapper=True, tryfirst=True)
-    def pytest_runtest_teardown(self, item: pytest.Item) -> Generator[None, Any, Any]:
-        """The teardown."""
-        self._do(self.tracer.enter_phase, item, 2)
-        return (yield)
-
-    @pytest.hookimpl(wrapper=True, tryfirst=True)
-    def pytest_fixture_setup(self, fixturedef: pytest.FixtureDef[Any]) -> Generator[None, Any, Any]:
-        """The set-up of a fixture."""
-        if fixturedef.scope == "function":
-            return (yield)
-        context = self._do(self.tracer.begin_fixture, fixturedef)
-        try:
-            return (yield)
-        finally:
-            if context is not None:
-                self._do(self.tracer.end_fixture, context)
-
-    def _do(self, action: Callable[..., Any], *args: Any) -> Any:
-        if self.tracer.on:
-            try:
-                return action(*args)
-            except Exception as problem:
-                self.tracer.fail(problem)
-        return None

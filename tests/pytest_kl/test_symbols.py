@@ -288,6 +288,90 @@ def test_a_run_without_symbols_is_recorded_as_before(
     assert not why or lines[0].partition(" is not recorded: ")[2] in why.split("|")
 
 
+CHILDREN = {
+    "src/app.py": "import sys\ndef one():\n    return 1\ndef two():\n    return 2\ndef main():\n    print(one())\n"
+    "def deep():\n    import subprocess\n    code = 'import app; app.two()'\n"
+    "    subprocess.run([sys.executable, '-c', code], check=True)\n"
+    "if __name__ == '__main__':\n    main()\n",
+    "own/sitecustomize.py": "import os\nOWN = [one for one in os.sys.path if 'kl-symbols' in one]\n",
+    "tests/conftest.py": "import os\ndef pytest_unconfigure():\n    print('after', os.environ['PYTHONPATH'])\n",
+    "tests/test_app.py": """
+import multiprocessing, os, subprocess, sys, time
+import pytest
+def run(*args, **more):
+    return subprocess.run([sys.executable, *args], check=True, capture_output=True, text=True, **more).stdout
+def test_script():
+    assert run("src/app.py") == "1\\n"
+def test_module():
+    run("-m", "app")
+def test_deep():
+    run("-c", "import app; app.deep()")
+@pytest.fixture(scope="module")
+def server():
+    code = "import app, sys; sys.stdin.read(); app.two()"
+    with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE) as process:
+        yield process
+        process.stdin.close()
+def test_server(server):
+    pass
+def test_server_again(server):
+    pass
+def test_own_start():
+    assert run("-c", "import sys, sitecustomize; print(sitecustomize.OWN, 'typing' in sys.modules)").startswith("[] ")
+def test_isolated():
+    run("-I", "-c", "")
+def test_other_environment():
+    run("-c", "", env={})
+def test_killed():
+    run("-c", "import os; os._exit(0)")
+def test_copy(tmp_path):
+    (tmp_path / "copied.py").write_text("")
+    run(str(tmp_path / "copied.py"))
+def test_shell():
+    subprocess.run("true", shell=True, check=True)
+def test_fork():
+    run("-c", "import os; os.fork() and os.wait()")
+""",
+    "pytest.ini": "[pytest]\nkl_symbols_subprocess = true\n",
+}
+SEEN = {
+    "test_script": {"function:app.main", "function:app.one", "namespace:app"},
+    "test_module": {"function:app.main", "function:app.one", "namespace:app"},
+    "test_deep": {"function:app.deep", "function:app.two", "namespace:app"},
+    "test_server": {"function:tests.test_app.server", "function:app.two", "namespace:app"},
+    "test_server_again": {"function:tests.test_app.server", "function:app.two", "namespace:app"},
+    "test_own_start": set(),
+}
+NOT_SEEN = {
+    "test_isolated": f"it started another process ({Path(sys.executable).name}), which recorded nothing",
+    "test_other_environment": f"it started another process ({Path(sys.executable).name}), which recorded nothing",
+    "test_killed": "a process that it started did not end by itself",
+    "test_copy": "of a process that it started: it executed copied.py, which is not in the repository",
+    "test_shell": "it started another process (sh)",
+    "test_fork": "of a process that it started: it started another process",
+}
+
+
+def test_processes_of_the_same_interpreter_record_themselves(tmp_path: Path) -> None:
+    folder = repository(tmp_path / "r", CHILDREN)
+    path = os.pathsep.join([str(folder / "own"), str(folder / "src"), str(HERE)])
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    done = run_pytest(folder, "--kl-symbols=on", "-s", env={"PYTHONPATH": path, "TMPDIR": str(temporary)})
+    assert "12 passed" in done.stdout, done.stdout + done.stderr
+    # the user's environment is what it was, and nothing of ours is left
+    assert f"after {path}\n" in done.stdout
+    assert [one for one in temporary.iterdir() if one.name.startswith("kl-")] == []
+    found = executed(folder)
+    start = "namespace:own.sitecustomize"
+    sets = {name: some.keys() - {"function:tests.test_app.run"} for name, some in sets_of(found).items()}
+    assert {name: some for name, some in sets.items() if name in SEEN} == {n: {*s, start} for n, s in SEEN.items()}
+    assert {name.partition("::")[2]: why for name, why in found.incomplete.items()} == NOT_SEEN
+    # the program's own code is that of its test, not what every import of the file executes
+    assert {found.symbols[at].symbol for at in found.modules["src/app.py"]} == {"namespace:app"}
+    assert found.unknown == {}
+
+
 IN_A_PROGRAM = """
 import sys
 from pytest_kl.tracer import HANDLERS, Tracer
