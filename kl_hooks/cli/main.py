@@ -50,6 +50,7 @@ COMMANDS = {
     "agents": "Hooks and MCP server for coding agents, in this clone: install, uninstall, status.",
     "commits": "Record new commits, and name packages in them (git hooks call this).",
     "sync": "Exchange evidence with other clones, by git notes.",
+    "store": "Where evidence is stored: in this clone, or in a team's database.",
     "trust": "The keys whose signatures make evidence of others count.",
     "stats": "Packages that were delivered, and what of them commits touched.",
     "help": "Help on a command; `kl help all` lists all of them.",

@@ -51,7 +51,7 @@ def status(shape: str) -> None:
         facts: dict[str, Any] = {
             "schema": "kl.status/1",
             "root": str(ws.root),
-            "state": str(ws.state.directory),
+            "state": str(ws.state.directory), "shared": ws.store.address.place if ws.store.address else None,
             "tree": place.tree,
             "head": place.head,
             "branch": place.branch,
@@ -123,7 +123,7 @@ def _lines(
     if known := _records_line(facts["records"]):
         yield f"  records   {known}"
     yield from (f"  waiting   {text}" for text in asks)
-    yield f"  store     {facts['state']}"
+    yield f"  store     {facts['shared'] or facts['state']}"
     if newest:
         yield "  newest receipts"
         yield from (f"    {receipt_line(entry)}" for entry in newest)

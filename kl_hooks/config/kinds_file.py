@@ -36,7 +36,7 @@ RESERVED_NAMES: Final = (
     "arch", "claim", "commits", "config", "context", "doctor", "evidence", "graph", "help", "hooks", "init",
     "interview", "knowledge", "maintain", "mcp", "pool", "proposal", "report", "run", "seed", "serve", "skill", "stats",
     "status", "sync", "tool", "agents", "document", "proof", "verify", "remember", "recall", "forget", "keys",
-    "session", "search", "trust",
+    "session", "search", "store", "trust",
 )  # fmt: skip
 """Names that commands of kl have or will have: no kind can have one."""
 _VERB: Final = re.compile(r"[a-z][a-z0-9-]{1,29}")

@@ -42,7 +42,7 @@ _EVIDENCE: Final = (
     "SELECT COUNT(*) FROM claim_archive",
     "SELECT COUNT(*), MAX(change) FROM record",
     "SELECT id, collection, checksum FROM document_text ORDER BY id",
-    "SELECT * FROM document_collection ORDER BY name",
+    "SELECT name, strategy, chunk_size, chunk_overlap, status, made_at FROM document_collection ORDER BY name",
     "SELECT COUNT(*) FROM record WHERE expires < ?",
     # each package adds such events, and none of them decides what is in another one
     "SELECT MAX(seq) FROM record_event WHERE name <> 'injected'",

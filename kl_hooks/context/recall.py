@@ -118,7 +118,7 @@ def _logged_items(ws: Workspace, wanted: Collection[str]) -> dict[str, Sequence[
 
 def _unread(db: Database) -> Iterator[tuple[str, tuple[str, ...], tuple[str, ...]]]:
     """Yield (commit, its parents, the packages it names) of commits with packages that they were not compared with."""
-    if not db.row("SELECT 1 FROM sqlite_master WHERE name = 'package_recall'"):
+    if not db.has_table("package_recall"):
         return  # a store that can't be written has the tables of its last writer
     known = {(sha, package) for sha, package in db.rows("SELECT sha, package FROM package_recall")}
     # case does not matter in the keys of trailers (git-interpret-trailers), nor in LIKE for ASCII
@@ -199,12 +199,16 @@ def comparisons(ws: Workspace) -> list[Comparison]:
     A commit that was amended or rebased is read again, with the same trailers.
     """
     with ws.store.reading() as db:
-        if db is None or not db.row("SELECT 1 FROM sqlite_master WHERE name = 'package_recall'"):
+        if db is None or not db.has_table("package_recall"):
             return []
-        rows = db.rows("SELECT sha, package, body FROM package_recall ORDER BY rowid DESC")
+        sql = (
+            "SELECT p.sha, p.package, p.body, COALESCE(c.at, '') FROM package_recall p"
+            " LEFT JOIN commit_log c ON c.sha = p.sha"
+        )
+        rows = [(sha, package, json.loads(body), made) for sha, package, body, made in db.rows(sql)]
     found: dict[str, Comparison] = {}
-    for sha, package, body in rows:
-        facts = json.loads(body)
+    # as they were made: an amended commit has the time of the first one
+    for sha, package, facts, _ in sorted(rows, key=lambda row: (row[2]["at"], row[3], row[0]), reverse=True):
         sources = {name: SourceUse(*use) for name, use in facts["sources"].items()}
         found.setdefault(
             package,

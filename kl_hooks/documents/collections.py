@@ -57,7 +57,8 @@ def collections(ws: Workspace) -> dict[str, Collection]:
     chunking = Chunking(settings.strategy, settings.chunk_size, settings.chunk_overlap)
     found = {REPOSITORY: Collection(REPOSITORY, chunking)}
     with ws.store.reading() as db:
-        rows = db.rows("SELECT * FROM document_collection ORDER BY name") if db is not None else []
+        sql = "SELECT name, strategy, chunk_size, chunk_overlap, status, made_at FROM document_collection ORDER BY name"
+        rows = db.rows(sql) if db is not None else []
     for name, strategy, size, overlap, status, made_at in rows:
         found[name] = Collection(name, Chunking(strategy, size, overlap), status, made_at)
     return found

@@ -490,7 +490,7 @@ def _count(db: Database) -> int:
 
 def has_signatures(db: Database | None) -> bool:
     """Whether the store has any: an older one that could not be brought up to date has no table for them."""
-    if db is None or not db.row("SELECT 1 FROM sqlite_master WHERE name = 'attestation'"):
+    if db is None or not db.has_table("attestation"):
         return False
     return db.row("SELECT 1 FROM attestation LIMIT 1") is not None
 

@@ -105,7 +105,7 @@ def rollbacks(db: Database | None, marks: Marks) -> list[Rollback]:
         for one in (*_breaks_of(mark), *_broken_now(db, mark, found, ""))
     }
     # only where both are missing: there is no second one where the user's folder can't be written
-    if found and not marks.first and not marks.second and (0, None) not in lost:
+    if found and _lacks_mark(db, marks) and (0, None) not in lost:
         lost[0, None] = Rollback(0, "", found, marks.path)
     return list(lost.values())
 
@@ -138,6 +138,11 @@ def ledger_writer(ws: Workspace, *, accept: bool = False) -> Iterator[Database]:
                 write_high_water(second, mark, sync=False)
 
 
+def _lacks_mark(db: Database | None, marks: Marks) -> bool:
+    """Whether there is no mark where one was written: a clone meets a team's database with receipts of others in it."""
+    return not (marks.first or marks.second) and db is not None and db.dialect == "sqlite"
+
+
 def _breaks_of(mark: Mark | None) -> list[dict[str, Any]]:
     """The breaks that a mark remembers: `had` and `found` (numbers of receipts), `on` and `at` (ISO 8601)."""
     noted = (mark or {}).get("breaks")
@@ -149,7 +154,7 @@ def _breaks_of(mark: Mark | None) -> list[dict[str, Any]]:
 def _breaks_to_remember(db: Database, marks: Marks, found: int, now: str) -> list[dict[str, Any]]:
     """The breaks to remember from now on: known ones, and those seen now, each once."""
     every = [one for mark in marks[:2] for one in (*_breaks_of(mark), *_broken_now(db, mark, found, now))]
-    if found and not marks.first and not marks.second:
+    if found and _lacks_mark(db, marks):
         every.append({"had": 0, "had_chain": None, "found": found, "on": "", "at": now})
     # reversed: of equal breaks a dictionary keeps the last one, and the first has the day on which it was noticed
     return list({(one["had"], one["had_chain"]): one for one in reversed(every)}.values())[::-1][-MOST_BREAKS:]
@@ -216,7 +221,8 @@ def _second_mark_path(ws: Workspace) -> Path | None:
         made = (common / "description").stat().st_ctime_ns if (common / "description").exists() else 0
     except OSError:
         return None
-    paths = (os.path.realpath(common), os.path.realpath(ws.state.directory))
+    paths = [os.path.realpath(common), os.path.realpath(ws.state.directory)]
+    paths += [ws.state.high_water.name] if ws.store.address else []
     key = "\0".join([str(info.st_dev), str(info.st_ino), str(made), *paths])
     return user_state_directory(ws.environ) / "marks" / hashlib.sha256(os.fsencode(key)).hexdigest()[:24]
 
@@ -352,7 +358,7 @@ def _altered_lists(db: Database) -> Iterator[str]:
 
 def _mark_problems(db: Database | None, marks: Marks, at: int, marked: str | None) -> Iterator[str]:
     mark = marks.first
-    if mark is None and at:
+    if mark is None and at and db and db.dialect == "sqlite":
         yield "the high-water mark is missing, although there are receipts"
     for one in rollbacks(db, marks):
         if one.had:

@@ -199,7 +199,7 @@ def _entries(db: Database, rest: str, values: Sequence[object] = ()) -> list[Ent
 
 def recent(db: Database, limit: int, source: str | None = None, *, everything: bool = False) -> list[Entry]:
     """The newest receipts, newest first; of one source where it is named. `everything`: also those of notes."""
-    where, values = ("source = ?", (source,)) if source else ("1", ())
+    where, values = ("source = ?", (source,)) if source else ("1 = 1", ())
     ours = "" if everything else f"AND {_OURS} "
     return _entries(db, f"WHERE {where} {ours}ORDER BY seq DESC LIMIT ?", (*values, limit))
 

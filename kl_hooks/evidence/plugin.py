@@ -98,7 +98,10 @@ CREATE TABLE claim_archive (
 );
 """
 
-SCHEMA: Final = Schema(owner="evidence", database="kl", steps=(_STEP_1, _STEP_2))
+SCHEMA: Final = Schema(
+    owner="evidence", database="kl", steps=(_STEP_1, _STEP_2), private=("evidence_cursor",),
+    append_only=("receipt", "evidence", "test", "test_list", "commit_log"),
+)  # fmt: skip
 
 _EXECUTED: Final = """
 CREATE TABLE executed_symbol (
@@ -126,7 +129,10 @@ CREATE TABLE executed_run (
     part INTEGER NOT NULL             -- executed_part.id of the list of its parts
 ) WITHOUT ROWID;
 """
-EXECUTED: Final = Schema(owner="executed", database="kl", steps=(_EXECUTED,))
+EXECUTED: Final = Schema(
+    owner="executed", database="kl", steps=(_EXECUTED,),
+    append_only=("executed_symbol", "executed_part", "executed_in", "executed_run"),
+)  # fmt: skip
 
 
 _RECALL: Final = """
@@ -153,7 +159,9 @@ CREATE TABLE attestation (
     PRIMARY KEY (receipt, fingerprint)
 ) WITHOUT ROWID;
 """
-_ATTESTATION_SCHEMA: Final = Schema(owner="attestation", database="kl", steps=(_ATTESTATION,))
+_ATTESTATION_SCHEMA: Final = Schema(
+    owner="attestation", database="kl", steps=(_ATTESTATION,), append_only=("attestation",)
+)
 
 
 @hookimpl

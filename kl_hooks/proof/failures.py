@@ -192,7 +192,8 @@ def changed_since_pass(ws: Workspace, tests: Collection[str]) -> list[str]:
 
 def _test_named(db: Database, name: str) -> str:
     # not LIKE: `_` is in most names, and a wildcard there (SQLite)
-    rows = db.rows("SELECT nodeid FROM test WHERE nodeid = ?1 OR SUBSTR(nodeid, -LENGTH(?1)) = ?1", (name,))
+    sql = "SELECT nodeid FROM test WHERE nodeid = ? OR SUBSTR(nodeid, LENGTH(nodeid) - LENGTH(?) + 1) = ?"
+    rows = db.rows(sql, (name, name, name))
     found = sorted(nodeid for (nodeid,) in rows if nodeid == name or nodeid.removesuffix(name).endswith(("/", ":")))
     if name in found or len(found) < 2:
         return name if name in found else "".join(found)

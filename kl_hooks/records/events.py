@@ -75,7 +75,7 @@ def list_events(ws: Workspace, record: str = "", name: str = "") -> list[Event]:
     with ws.store.reading() as db:
         if db is None:
             return []
-        where = " AND ".join(f"{column} = ?" for column, _ in given) or "1"
+        where = " AND ".join(f"{column} = ?" for column, _ in given) or "1 = 1"
         return stored_events(db, where, [value for _, value in given])
 
 

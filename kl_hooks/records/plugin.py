@@ -112,7 +112,8 @@ CREATE INDEX chunk_node ON chunk (node);
 
 @hookimpl
 def kl_schema() -> Sequence[Schema]:
-    return [Schema("records", "kl", (_RECORDS,)), Schema("records", "graph", (_AUTHORED, _PAGES, _CHUNKS))]
+    rows = Schema("records", "kl", (_RECORDS,), append_only=("record_event",))
+    return [rows, Schema("records", "graph", (_AUTHORED, _PAGES, _CHUNKS))]
 
 
 @hookimpl

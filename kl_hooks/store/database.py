@@ -16,7 +16,7 @@ class Database(Protocol):
     """An open database. No transaction is ever begun behind the caller's back."""
 
     dialect: str
-    """`sqlite`, one day `postgresql`."""
+    """`sqlite` or `postgresql`."""
     read_only: bool
 
     def rows(self, sql: str, params: Sequence[Any] = ()) -> list[Row]:
@@ -36,6 +36,9 @@ class Database(Protocol):
 
     def snapshot(self) -> AbstractContextManager[None]:
         """All that is read inside is of one moment. Inside, nothing must be written: that would wait for itself."""
+
+    def has_table(self, name: str) -> bool:
+        """Whether a table is there."""
 
     def close(self) -> None:
         """Close it. May be called again."""
@@ -72,7 +75,7 @@ def damaged_error(path: Path, reason: str) -> StoreDamaged:
     return StoreDamaged(f"{reason}.", place=str(path), hint=hint)
 
 
-def newer_error(path: Path, theirs: str, ours: str) -> StoreNewer:
+def newer_error(path: Path | str, theirs: str, ours: str) -> StoreNewer:
     """The exception for a store that a newer kl made."""
     reason = f"was made by a newer kl ({theirs}; this one knows {ours}): it can be read, not written."
     return StoreNewer(

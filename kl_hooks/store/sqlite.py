@@ -209,6 +209,9 @@ class SqliteDatabase:
             if not nested and self._connection.in_transaction:
                 self.execute("COMMIT")
 
+    def has_table(self, name: str) -> bool:
+        return self.row("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", (name,)) is not None
+
     def close(self) -> None:
         self._connection.close()
         if self._copy is not None:

@@ -79,6 +79,19 @@ def locate_state(
     )
 
 
+def state_of_server(state: State, server: str) -> State:
+    """The paths where evidence is in a team's database: what is derived from one, and its mark, are its own."""
+    key = hashlib.sha256(server.encode()).hexdigest()[:8]
+    return state._replace(
+        graph=state.graph.with_name(f"{state.graph.stem}-{key}.db"), high_water=state.directory / f"high-water-{key}"
+    )
+
+
+def clone_id(state: State) -> str:
+    """What this clone is called in a team's database: another one in each folder of each machine."""
+    return hashlib.sha256(f"{os.uname().nodename}\0{_key(state.directory)}".encode()).hexdigest()[:12]
+
+
 def spool_directories(state: State, root: Path, environ: Mapping[str, str]) -> list[tuple[Path, str]]:
     """Where a spool may be written, in order, each with the origin of what is written there."""
     places = [(state.spool, "local")]

@@ -11,8 +11,8 @@ import os
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
-from functools import cache
+from contextlib import ExitStack, closing, contextmanager
+from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -25,6 +25,7 @@ from kl_hooks.store.state import State, prepare_state
 if TYPE_CHECKING:
     from kl_hooks.hookspecs import Schema
     from kl_hooks.store.database import Database
+    from kl_hooks.store.postgres import Address, Server
 
 
 _WAIT: Final = 5.0
@@ -37,13 +38,18 @@ _PATIENCE: Final = 30.0
 class Store:
     """The databases `kl` (evidence, records) and `graph` (derived) of a repository."""
 
-    def __init__(self, state: State, schemas: Callable[[], Sequence[Schema]], environ: Mapping[str, str]) -> None:
-        self.state, self.schemas = state, schemas
+    def __init__(
+        self, state: State, schemas: Callable[[], Sequence[Schema]], environ: Mapping[str, str],
+        address: Address | None = None,
+    ) -> None:  # fmt: skip
+        self.state, self.schemas, self.address = state, schemas, address
         self.wait = _seconds(environ.get("KL_LOCK_WAIT", ""))
         self._waited: dict[str, tuple[float, StoreBusy]] = {}
         """Database → when (monotonic) its lock was waited for in vain, and how that failed."""
         self._locked: dict[Path, float] = {}
         """Database → when (monotonic) it was waited for in vain, because another process has locked its file."""
+        self._steps_checked = False
+        """Whether the tables of the server were compared with ours."""
         self._sound: dict[Path, tuple[Any, ...]] = {}
         """Database → its `_schema_version` when it was found complete and up to date: a command opens one 50 times."""
 
@@ -54,6 +60,10 @@ class Store:
         Raises StoreBusy after waiting, StoreNewer, StoreDamaged (`graph` is built anew instead), or EnvironmentProblem
         where the disk or the rights are the trouble. In all of them nothing was written.
         """
+        if database == "kl" and self.address is not None:
+            with self._server_writing(what) as db:
+                yield db
+            return
         with ExitStack() as stack:
             # around the opening alone: an OSError of the caller's block is not one of the state directory
             with _os_errors_as_problems(self.state.directory):
@@ -86,6 +96,10 @@ class Store:
         An older one is brought up to date first; where that can't be done, and a newer one, is read as it is.
         Raises StoreBusy, StoreDamaged, EnvironmentProblem as `writing` does.
         """
+        if database == "kl" and self.address is not None:
+            with closing(self.server.open(read_only=True)) as shared:
+                yield shared if steps_taken(shared) else None
+            return
         with _os_errors_as_problems(self._path(database)):
             db = self._open_to_read(database)
         try:
@@ -94,6 +108,36 @@ class Store:
             if db:
                 db.close()
 
+    @cached_property
+    def server(self) -> Server:
+        """The team's database. Only where there is an address."""
+        from kl_hooks.store.postgres import Server
+
+        assert self.address is not None
+        return Server(self.address, self.wait, self._of("kl"))
+
+    @contextmanager
+    def _server_writing(self, what: str) -> Iterator[Database]:
+        with _os_errors_as_problems(self.state.directory):
+            prepare_state(self.state)  # marks and spool stay here
+        with self.server.writing(what) as db:
+            if not self._steps_checked:
+                _refuse_newer(db, self._of("kl"), self.server.place)
+                if not _has_all_steps(db, self._of("kl")):
+                    hint = "An administrator of the server runs: kl store upgrade"
+                    raise EnvironmentProblem("has tables of an older kl.", place=self.server.place, hint=hint)
+                self._steps_checked = True
+            yield db
+
+    def upgrade_server(self) -> int:
+        """Make the repository on the server, and the tables that it lacks; return how many steps were taken."""
+        with self.server.setting_up() as db:
+            return migrate(db, self._of("kl"), self.server.place, None)
+
+    def exists(self) -> bool:
+        """Whether evidence may be stored: there is a file, or a server that nobody has asked yet."""
+        return self.address is not None or self.state.database.exists()
+
     def problem(self) -> EnvironmentProblem | None:
         """What keeps us from writing evidence: newer, damaged, no rights. None: nothing.
 
@@ -101,6 +145,9 @@ class Store:
         """
         path = self._path("kl")
         try:
+            if self.address is not None:
+                with self.reading() as shared:
+                    return self._newer("kl", shared) if shared else None
             with _os_errors_as_problems(path), ExitStack() as stack:
                 db = self._as_it_is(path)
                 if db is None:
@@ -210,11 +257,11 @@ class Store:
         from kl_hooks.store.sqlite import FORMAT
 
         path = self._path(database)
-        made = db.row("PRAGMA user_version")
+        made = db.row("PRAGMA user_version") if db.dialect == "sqlite" else None
         if made and made[0] > FORMAT:
             return newer_error(path, f"format {made[0]}", f"format {FORMAT}")
         try:
-            _refuse_newer(db, self._of(database), path)
+            _refuse_newer(db, self._of(database), path if db.dialect == "sqlite" else self.server.place)
         except StoreNewer as problem:
             return problem
         return None
@@ -280,7 +327,7 @@ _RECORD: Final = """CREATE TABLE IF NOT EXISTS schema_step (
 
 def steps_taken(db: Database) -> dict[str, int]:
     """Owner of tables → its newest step in this database."""
-    known = db.row("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'schema_step'")
+    known = db.has_table("schema_step")
     return dict(db.rows("SELECT room, MAX(step) FROM schema_step GROUP BY room")) if known else {}
 
 
@@ -294,7 +341,7 @@ def _has_all_steps(db: Database, schemas: Sequence[Schema]) -> bool:
     return all(have.get(schema.owner, 0) >= schema.last for schema in schemas)
 
 
-def _refuse_newer(db: Database, schemas: Sequence[Schema], path: Path) -> None:
+def _refuse_newer(db: Database, schemas: Sequence[Schema], path: Path | str) -> None:
     """StoreNewer where the database has a step that this kl does not know."""
     have = steps_taken(db)
     for schema in schemas:
@@ -302,15 +349,15 @@ def _refuse_newer(db: Database, schemas: Sequence[Schema], path: Path) -> None:
             raise newer_error(path, f"{schema.owner} step {have[schema.owner]}", f"{schema.last}")
 
 
-def _refuse_older(db: Database, schemas: Sequence[Schema], path: Path) -> None:
+def _refuse_older(db: Database, schemas: Sequence[Schema], path: Path | str) -> None:
     """StoreDamaged where the database has steps that no step of this kl follows: it is derived, and built anew."""
     have = steps_taken(db)
     for schema in schemas:
         if 0 < have.get(schema.owner, 0) <= schema.before:
-            raise damaged_error(path, f"was made by an older kl ({schema.owner} step {have[schema.owner]})")
+            raise damaged_error(Path(path), f"was made by an older kl ({schema.owner} step {have[schema.owner]})")
 
 
-def migrate(db: Database, schemas: Sequence[Schema], path: Path, backup_dir: Path | None) -> int:
+def migrate(db: Database, schemas: Sequence[Schema], path: Path | str, backup_dir: Path | None) -> int:
     """Take the missing steps, in the order of their owners' names; return how many. The caller holds the store lock.
 
     With `backup_dir` (made if missing), what has tables already is copied there first. StoreNewer as `_refuse_newer`,

@@ -324,7 +324,7 @@ def reading(ws: Workspace, *, counted: bool = False) -> Iterator[Database | None
             pass
     with ws.store.reading() as db:
         # a store of an older kl on a read-only disk has no such table, and is no error for whoever reads
-        known = db is not None and db.row("SELECT 1 FROM sqlite_master WHERE name = 'tier_event'")
+        known = db is not None and db.has_table("tier_event")
         yield db if known else None
 
 

@@ -116,7 +116,9 @@ CREATE TABLE tier_cursor (
 """
 
 
-kl_schema = schema_hook(Schema("tiers", "kl", (_TIERS,)))
+# `human` on one machine is not `human` on another: what an actor keeps for itself stays with its clone
+_PRIVATE: Final = ("short_entry", "context", "context_entry", "context_snapshot", "tier_cursor")
+kl_schema = schema_hook(Schema("tiers", "kl", (_TIERS,), private=_PRIVATE))
 
 
 @hookimpl

@@ -1,0 +1,585 @@
+"""PostgreSQL behind the Database protocol: one server for many repositories, people and machines.
+
+The SQL of the packages is that of SQLite where both agree; `_translated` knows where they do not. Every table of kl
+has three more columns here: `repository`, `clone` (empty where a row is everybody's) and `written_by`. Row level
+security compares them with the session, so that the statements above this module need not name them.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import select
+import time
+import weakref
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from urllib.parse import parse_qsl, urlsplit
+
+from kl_hooks.errors import EnvironmentProblem, StoreBusy, UsageProblem
+from kl_hooks.model.text import one_line
+from kl_hooks.store.database import Row
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    import psycopg
+
+    from kl_hooks.hookspecs import Schema
+
+LEVELS: Final = ("reader", "writer", "admin")
+"""What somebody may do in a repository; each includes those before it."""
+_SECRETS: Final = ("password", "sslpassword")
+_LOCK: Final = 0x6B6C
+"""First half of the keys of our advisory locks (`kl`); the second is the repository, or 0 for the tables."""
+_SESSION: Final = (
+    # two seconds would end the audit of a large store; an open transaction of a stopped client must not stay
+    ("statement_timeout", "60s"), ("lock_timeout", "5s"), ("idle_in_transaction_session_timeout", "120s"),
+    # compiling a query takes longer than all of ours
+    ("jit", "off"), ("search_path", "kl, pg_temp"),
+)  # fmt: skip
+_PATIENCE: Final = 30.0
+"""Seconds in which a server that did not answer is not asked again by the same process."""
+
+
+class Address(NamedTuple):
+    """Where a team's database is, and which repository of it is meant."""
+
+    url: str
+    """Without a password: libpq takes it from the environment, a password file or a service file."""
+    repository: str
+    clone: str
+    """Identifies this clone among those that use the repository."""
+
+    @property
+    def place(self) -> str:
+        """The server and database, as messages name them."""
+        parts = urlsplit(self.url)
+        socket = dict(parse_qsl(parts.query)).get("host", "")
+        port = f":{parts.port}" if parts.port else ""
+        return f"postgresql://{parts.hostname or ''}{port}{parts.path}{f'?host={socket}' if socket else ''}"
+
+    def checked(self) -> Address:
+        """This address. UsageProblem for one that is none, or that holds a password: git's configuration is no safe."""
+        try:
+            parts = urlsplit(self.url)
+            given = {name for name, _ in parse_qsl(parts.query)}
+            well_formed = parts.scheme in ("postgresql", "postgres") and (parts.port or 1) > 0
+            secret = bool(parts.password or given & set(_SECRETS))
+        except ValueError:
+            well_formed, secret = False, False
+        if secret:
+            hint = "Put it into ~/.pgpass, a service file (?service=NAME) or PGPASSWORD."
+            raise UsageProblem("the address holds a password.", place="kl.store", hint=hint)
+        if not self.repository:
+            hint = "Set it: kl store use URL --repository NAME"
+            raise UsageProblem("names no repository.", place="kl.storeRepository", hint=hint)
+        if not well_formed:
+            hint = "Such as postgresql://db.example.org/team."
+            raise UsageProblem("is no address of a PostgreSQL server.", place="kl.store", hint=hint)
+        return self
+
+
+def _driver() -> ModuleType:
+    try:
+        import psycopg
+    except ImportError:
+        hint = "Install it: pip install 'kl-hooks[postgres]'"
+        raise EnvironmentProblem("psycopg is not installed.", place="kl.store", hint=hint) from None
+    return psycopg
+
+
+# --- SQL of SQLite as that of PostgreSQL
+
+_TOKEN: Final = re.compile(r"(?P<text>'(?:[^']|'')*')|(?P<remark>--[^\n]*)|(?P<value>\?)|(?P<percent>%)")
+_TYPES: Final = {"INTEGER": "bigint", "BIGINT": "bigint", "TEXT": 'text COLLATE "C"', "BLOB": "bytea"}
+"""Collation C compares bytes, as SQLite does: the order of an answer must not depend on the server's language."""
+_CREATE: Final = re.compile(r"(?is)\s*CREATE TABLE\s+(IF NOT EXISTS\s+)?(\w+)\s*\((.*)\)\s*(?:WITHOUT ROWID)?\s*;?\s*$")
+_INDEX: Final = re.compile(r"(?is)\s*CREATE\s+(UNIQUE\s+)?INDEX\s+(\w+)\s+ON\s+(\w+)\s*\((.*)\)\s*;?\s*$")
+_COLUMN: Final = re.compile(r"(?is)\s*ALTER TABLE\s+(\w+)\s+ADD COLUMN\s+(\w+)\s+(\w+)(.*?);?\s*$")
+_KEY: Final = "repository, clone, "
+"""What every key begins with: repositories share tables, and never a row."""
+_ESCAPE: Final = "\ufdd0"
+"""A noncharacter. PostgreSQL's text holds no NUL, which SQLite's does: it is stored as this and `0`, this as twice."""
+
+
+def _token(found: re.Match[str]) -> str:
+    if found["remark"]:
+        return ""
+    return "%s" if found["value"] else found[0].replace("%", "%%")
+
+
+def _like(found: re.Match[str]) -> str:
+    # SQLite's LIKE ignores case in ASCII, and so does ILIKE with collation C; only PostgreSQL has an escape by default
+    return f"ILIKE {found[1]} ESCAPE" + (" " if found[2] else " ''")
+
+
+@lru_cache(maxsize=1024)
+def _translated(sql: str) -> str:
+    """A statement with psycopg's placeholders, in PostgreSQL's dialect; definitions of tables: see `_definition`."""
+    text = _TOKEN.sub(_token, sql)
+    text = re.sub(r"(?i)\bLIKE\s+(%s|'(?:[^']|'')*')(\s+ESCAPE\s+)?", _like, text)
+    return re.sub(r"(?i)\bON CONFLICT \(", f"ON CONFLICT ({_KEY}", text)
+
+
+def _definition(sql: str, private: frozenset[str], append_only: frozenset[str]) -> str | None:
+    """A statement that makes tables, columns or indexes, with what they have more here; None for other statements."""
+    text = re.sub(r"--[^\n]*", "", sql)
+    if found := _CREATE.match(text):
+        return _table(found[2].lower(), found[3], private, append_only)
+    if found := _INDEX.match(text):
+        unique, key = ("UNIQUE ", _KEY) if found[1] else ("", "repository, ")
+        return f"CREATE {unique}INDEX {found[2]} ON {found[3]} ({key}{found[4]})"
+    if found := _COLUMN.match(text):
+        return f"ALTER TABLE {found[1]} ADD COLUMN {found[2]} {_TYPES[found[3].upper()]}{found[4]}"
+    return None
+
+
+def _table(name: str, body: str, private: frozenset[str], append_only: frozenset[str]) -> str:
+    if name == "schema_step":  # of the server, not of a repository
+        return f"CREATE TABLE IF NOT EXISTS {name} ({body}); GRANT SELECT ON {name} TO kl_reader"
+    columns, keys = list[str](), list[str]()
+    for item in re.split(r",(?![^(]*\))", body):
+        item = " ".join(item.split())
+        if found := re.match(r"(?i)(PRIMARY KEY|UNIQUE) \((.*)\)$", item):
+            keys.append(f"{found[1]} ({_KEY}{found[2]})")
+            continue
+        column, kind, *rest = item.split(" ")
+        words = " ".join(rest)
+        for word in ("PRIMARY KEY", "UNIQUE"):
+            if word in words:
+                keys.append(f"{word} ({_KEY}{column})")
+                words = words.replace(word, "NOT NULL" if "NOT NULL" not in words else "")
+                # SQLite numbers the rows of such a table by itself
+                numbered = word == "PRIMARY KEY" and kind.upper() == "INTEGER"
+                words += " GENERATED BY DEFAULT AS IDENTITY" if numbered else ""
+        columns.append(f"{column} {_TYPES[kind.upper()]} {words}")
+    own = "current_setting('kl.clone')" if name in private else "''"
+    columns += [
+        "repository bigint NOT NULL DEFAULT current_setting('kl.repository')::bigint",
+        f"clone {_TYPES['TEXT']} NOT NULL DEFAULT {own}",
+        "written_by text NOT NULL DEFAULT session_user",
+    ]
+    made = f"CREATE TABLE {name} ({', '.join([*columns, *keys])})"
+    return ";\n".join([made, *_rules(name, name in private, name in append_only)])
+
+
+def _rules(name: str, private: bool, append_only: bool) -> Iterator[str]:
+    """Who may see and change the rows of a table."""
+    # the subqueries are evaluated once per statement, not once per row
+    own = "(SELECT current_setting('kl.clone'))" if private else "''"
+    if name == "tier_event":  # one table for what is private and for pools, which are shared
+        yield f"CREATE TRIGGER place BEFORE INSERT ON {name} FOR EACH ROW EXECUTE FUNCTION tier_event_clone()"
+        here = "clone IN ('', (SELECT current_setting('kl.clone')))"
+    else:
+        here = f"clone = {own}"
+    mine = f"{here} AND repository = (SELECT allowed"
+    yield f"ALTER TABLE {name} ENABLE ROW LEVEL SECURITY"
+    yield f"ALTER TABLE {name} FORCE ROW LEVEL SECURITY"
+    yield f"CREATE POLICY kl_read ON {name} FOR SELECT USING ({mine}(1)))"
+    yield f"CREATE POLICY kl_add ON {name} FOR INSERT WITH CHECK ({mine}(2)) AND written_by = session_user)"
+    level = 3 if append_only else 2
+    yield f"CREATE POLICY kl_change ON {name} FOR UPDATE USING ({mine}({level})))"
+    yield f"CREATE POLICY kl_remove ON {name} FOR DELETE USING ({mine}({level})))"
+    yield f"GRANT SELECT ON {name} TO kl_reader"
+    yield f"GRANT INSERT ON {name} TO kl_writer"
+    yield f"GRANT UPDATE, DELETE ON {name} TO {'kl_admin' if append_only else 'kl_writer'}"
+
+
+_SETUP: Final = """
+CREATE SCHEMA IF NOT EXISTS kl;
+DO $$
+DECLARE name text;
+BEGIN
+    FOREACH name IN ARRAY ARRAY['kl_reader', 'kl_writer', 'kl_admin'] LOOP
+        IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = name) THEN
+            EXECUTE format('CREATE ROLE %I NOLOGIN', name);
+        END IF;
+    END LOOP;
+    GRANT kl_reader TO kl_writer;
+    GRANT kl_writer TO kl_admin;
+    EXECUTE format('GRANT kl_admin TO %I', session_user);
+END $$;
+GRANT USAGE ON SCHEMA kl TO kl_reader;
+CREATE TABLE IF NOT EXISTS kl.repositories (
+    id integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    name text NOT NULL UNIQUE,
+    made_at timestamptz NOT NULL DEFAULT now()
+);
+CREATE TABLE IF NOT EXISTS kl.access (
+    repository integer NOT NULL REFERENCES kl.repositories,
+    member text NOT NULL,
+    level integer NOT NULL,
+    PRIMARY KEY (repository, member)
+);
+-- The repository of this session, if whoever logged in may do in it what needs this level; null: no row fits.
+CREATE OR REPLACE FUNCTION kl.allowed(needed integer) RETURNS bigint
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = kl, pg_temp AS $$
+    SELECT a.repository::bigint FROM kl.access a JOIN pg_roles r ON r.rolname = a.member
+    WHERE a.repository = nullif(current_setting('kl.repository', true), '')::bigint AND a.level >= needed
+    AND pg_has_role(session_user, r.oid, 'MEMBER') LIMIT 1
+$$;
+CREATE OR REPLACE FUNCTION kl.enter(wanted text) RETURNS TABLE (id integer, level integer)
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = kl, pg_temp AS $$
+    SELECT p.id, max(a.level) FROM kl.repositories p JOIN kl.access a ON a.repository = p.id
+    JOIN pg_roles r ON r.rolname = a.member
+    WHERE p.name = wanted AND pg_has_role(session_user, r.oid, 'MEMBER') GROUP BY p.id
+$$;
+CREATE OR REPLACE FUNCTION kl.add_repository(wanted text) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = kl, pg_temp AS $$
+BEGIN
+    IF NOT pg_has_role(session_user, 'kl_admin', 'MEMBER') THEN
+        RAISE insufficient_privilege USING MESSAGE = 'only a member of kl_admin adds repositories';
+    END IF;
+    INSERT INTO kl.repositories (name) VALUES (wanted) ON CONFLICT DO NOTHING;
+    IF FOUND THEN
+        INSERT INTO kl.access SELECT p.id, session_user, 3 FROM kl.repositories p WHERE p.name = wanted;
+    END IF;
+END $$;
+-- `wanted`: 1 reader, 2 writer, 3 admin, 0 none.
+CREATE OR REPLACE FUNCTION kl.set_access(who text, wanted integer) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = kl, pg_temp AS $$
+DECLARE here integer := kl.allowed(3);
+BEGIN
+    IF here IS NULL THEN
+        RAISE insufficient_privilege USING MESSAGE = 'only an admin of the repository changes who may use it';
+    END IF;
+    IF who = session_user THEN
+        RAISE insufficient_privilege USING MESSAGE = 'nobody changes what they may do themselves';
+    END IF;
+    DELETE FROM kl.access WHERE repository = here AND member = who;
+    IF wanted > 0 THEN
+        EXECUTE format('GRANT %I TO %I', (ARRAY['kl_reader', 'kl_writer', 'kl_admin'])[wanted], who);
+        INSERT INTO kl.access VALUES (here, who, wanted);
+    END IF;
+END $$;
+CREATE OR REPLACE FUNCTION kl.members() RETURNS TABLE (member text, level integer)
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = kl, pg_temp AS $$
+    SELECT a.member, a.level FROM kl.access a WHERE a.repository = kl.allowed(1) ORDER BY a.member
+$$;
+CREATE OR REPLACE FUNCTION kl.tier_event_clone() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    NEW.clone := CASE WHEN NEW.tier = 'shared' THEN '' ELSE current_setting('kl.clone') END;
+    RETURN NEW;
+END $$;
+REVOKE ALL ON FUNCTION kl.allowed, kl.enter, kl.add_repository, kl.set_access, kl.members FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION kl.allowed, kl.enter, kl.members TO kl_reader;
+GRANT EXECUTE ON FUNCTION kl.add_repository, kl.set_access TO kl_admin;
+"""
+
+
+# --- one connection
+
+
+class PostgresDatabase:
+    """A Database on PostgreSQL: one connection, lent by a `Server`."""
+
+    dialect = "postgresql"
+
+    def __init__(self, server: Server, connection: psycopg.Connection[Any], read_only: bool, level: int) -> None:
+        self._server, self._connection = server, connection
+        self.read_only, self.level = read_only, level
+        self._lent = True
+
+    def rows(self, sql: str, params: Sequence[Any] = ()) -> list[Row]:
+        with _translated_errors(self._server.place):
+            found: list[Row] = self._run(sql, params).fetchall()
+            return found
+
+    def row(self, sql: str, params: Sequence[Any] = ()) -> Row | None:
+        with _translated_errors(self._server.place):
+            found: Row | None = self._run(sql, params).fetchone()
+            return found
+
+    def execute(self, sql: str, params: Sequence[Any] = ()) -> None:
+        with _translated_errors(self._server.place):
+            made = None
+            if not params and re.match(r"(?i)\s*(--[^\n]*\s*)*(CREATE|ALTER)\b", sql):
+                made = _definition(sql, *self._server.special())
+            if made:
+                self._connection.execute(made)
+            else:
+                self._run(sql, params)
+
+    def many(self, sql: str, rows: Iterable[Sequence[Any]]) -> None:
+        values = [[_stored(value) for value in row] for row in rows]
+        with _translated_errors(self._server.place):
+            self._refuse_closed()
+            # values bound by the server: psycopg sends these one after the other without waiting (pipeline)
+            with _driver().Cursor(self._connection) as cursor:
+                cursor.executemany(_translated(sql), values)
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        self.execute("BEGIN")
+        yield from self._until_the_end()
+
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        if self._connection.info.transaction_status:  # in a transaction already
+            yield
+            return
+        self.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+        yield from self._until_the_end()
+
+    def has_table(self, name: str) -> bool:
+        return self.row("SELECT 1 FROM pg_tables WHERE schemaname = 'kl' AND tablename = ?", (name,)) is not None
+
+    def close(self) -> None:
+        if self._lent:
+            self._lent = False
+            self._server.take_back(self._connection, self.read_only, self.level)
+
+    def _until_the_end(self) -> Iterator[None]:
+        try:
+            yield
+            with _translated_errors(self._server.place):
+                # of a transaction in which a statement failed PostgreSQL makes a ROLLBACK, and reports no error
+                if self._connection.execute("COMMIT").statusmessage != "COMMIT":
+                    raise EnvironmentProblem("the transaction failed; nothing was written.", place=self._server.place)
+        except BaseException:
+            with suppress(_driver().Error):
+                if self._connection.info.transaction_status:
+                    self._connection.execute("ROLLBACK")
+            raise
+
+    def _run(self, sql: str, params: Sequence[Any]) -> Any:
+        self._refuse_closed()
+        return self._connection.execute(_translated(sql), [_stored(value) for value in params])
+
+    def _refuse_closed(self) -> None:
+        if not self._lent:
+            raise EnvironmentProblem("the database is closed.", place=self._server.place)
+
+
+@contextmanager
+def _translated_errors(place: str) -> Iterator[None]:
+    try:
+        yield
+    except _driver().Error as error:
+        raise _problem(error, place) from error
+
+
+def _close_all(idle: dict[bool, list[tuple[psycopg.Connection[Any], int]]], pid: int) -> None:
+    """Close these connections, unless they are those of the process that we were forked from."""
+    for some in idle.values():
+        while some:
+            connection, _ = some.pop()
+            if pid == os.getpid():
+                connection.close()
+
+
+def _stored(value: Any) -> Any:
+    if isinstance(value, str) and ("\0" in value or _ESCAPE in value):
+        return value.replace(_ESCAPE, _ESCAPE * 2).replace("\0", f"{_ESCAPE}0")
+    return value
+
+
+def _restored(text: str) -> str:
+    return re.sub(f"{_ESCAPE}(.)", lambda found: "\0" if found[1] == "0" else _ESCAPE, text)
+
+
+def _problem(error: psycopg.Error, place: str) -> Exception:
+    """What an error of PostgreSQL means here. The statement and its values are never part of a message."""
+    errors = _driver().errors
+    reason = one_line(error.diag.message_primary or str(error).partition("\n")[0])
+    if isinstance(error, errors.ReadOnlySqlTransaction):
+        return EnvironmentProblem(f"{reason}.", place=place)
+    if isinstance(error, errors.InsufficientPrivilege):
+        return EnvironmentProblem(f"you may not do this ({reason}).", place=place, hint="See: kl store status")
+    if isinstance(error, errors.LockNotAvailable | errors.TransactionRollback | errors.QueryCanceled):
+        return StoreBusy(f"the server is busy ({reason}).", place=place, hint="Try again.")
+    if isinstance(error, errors.UndefinedTable | errors.UndefinedColumn):
+        return EnvironmentProblem(
+            f"has other tables than this kl ({reason}).", place=place, hint="See: kl store status"
+        )
+    if isinstance(error, _driver().OperationalError | _driver().InterfaceError):
+        hint = "Captures wait in the spool. See: kl store status"
+        return EnvironmentProblem(f"the server can't be used ({reason}).", place=place, hint=hint)
+    return error
+
+
+# --- the server
+
+
+class Server:
+    """A team's database as one process uses it: connections are made on first need, and used again."""
+
+    def __init__(self, address: Address, wait: float, schemas: Iterable[Schema] | None = None) -> None:
+        self.address, self.place, self._wait = address, address.place, wait
+        self.schemas = list(schemas or ())
+        self._idle: dict[bool, list[tuple[psycopg.Connection[Any], int]]] = {True: [], False: []}
+        self._pid = os.getpid()
+        weakref.finalize(self, _close_all, self._idle, self._pid)
+        self._away: tuple[float, EnvironmentProblem] | None = None
+        """When (monotonic) the server did not answer, and how that failed."""
+
+    def special(self) -> tuple[frozenset[str], frozenset[str]]:
+        """The tables with rows of one clone each, and those to which writers only add."""
+        return (
+            frozenset(name for schema in self.schemas for name in schema.private),
+            frozenset(name for schema in self.schemas for name in schema.append_only),
+        )
+
+    def open(self, *, read_only: bool) -> PostgresDatabase:
+        """A connection to the repository.
+
+        EnvironmentProblem where the server does not answer, or whoever logs in has no access.
+        """
+        if self._pid != os.getpid():  # a forked child must not write into its parent's connections
+            self._idle, self._pid = {True: [], False: []}, os.getpid()
+            weakref.finalize(self, _close_all, self._idle, self._pid)
+        while self._idle[read_only]:
+            connection, level = self._idle[read_only].pop()
+            if not select.select([connection.fileno()], [], [], 0)[0]:
+                return PostgresDatabase(self, connection, read_only, level)
+            connection.close()  # something was sent that nobody asked for: that it has ended
+        connection = self._connect()
+        try:
+            level = self._enter(connection, read_only)
+        except BaseException:
+            connection.close()
+            raise
+        return PostgresDatabase(self, connection, read_only, level)
+
+    def access(self) -> str:
+        """What whoever logs in may do: reader, writer or admin."""
+        db = self.open(read_only=True)
+        db.close()
+        return LEVELS[db.level - 1]
+
+    def take_back(self, connection: psycopg.Connection[Any], read_only: bool, level: int) -> None:
+        """Store a connection that is idle for the next use; close any other."""
+        if connection.closed or connection.info.transaction_status or self._pid != os.getpid():
+            connection.close()
+        else:
+            self._idle[read_only].append((connection, level))
+
+    def close(self) -> None:
+        """Close the connections that nobody uses."""
+        _close_all(self._idle, self._pid)
+
+    @contextmanager
+    def setting_up(self) -> Iterator[PostgresDatabase]:
+        """A connection that may change tables, after functions, roles and the repository were made where missing.
+
+        One process at a time. EnvironmentProblem where whoever logs in may not do this.
+        """
+        connection = self._connect()
+        try:
+            with _translated_errors(self.place):
+                connection.execute("SELECT pg_advisory_lock(%s, 0)", (_LOCK,))
+                connection.execute(_SETUP)
+                connection.execute("SELECT kl.add_repository(%s)", (self.address.repository,))
+            level = self._enter(connection, False)
+            connection.execute("SET ROLE NONE")
+            yield PostgresDatabase(self, connection, False, level)
+        finally:
+            connection.close()
+
+    @contextmanager
+    def writing(self, what: str) -> Iterator[PostgresDatabase]:
+        """A connection that alone writes in this repository until the block ends, whatever machine others are on."""
+        db = self.open(read_only=False)
+        try:
+            self._lock(db, what)
+            try:
+                yield db
+            finally:
+                # a connection that was lost has released it
+                with suppress(EnvironmentProblem):
+                    db.row("SELECT pg_advisory_unlock_all()")
+        finally:
+            db.close()
+
+    def _lock(self, db: PostgresDatabase, what: str) -> None:
+        end, pause = time.monotonic() + self._wait, 0.005
+        db.row("SELECT set_config('application_name', ?, false)", (f"kl: {one_line(what)}"[:60],))
+        while True:
+            row = db.row("SELECT pg_try_advisory_lock(?, current_setting('kl.repository')::integer)", (_LOCK,))
+            if row and row[0]:
+                return
+            if time.monotonic() >= end:
+                break
+            time.sleep(pause)
+            pause = min(pause * 2, 0.1)
+        sql = (
+            "SELECT a.usename, a.application_name FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid"
+            " WHERE l.locktype = 'advisory' AND l.granted AND l.classid = ?::oid"
+            " AND l.objid = current_setting('kl.repository')::oid"
+        )
+        holder = db.row(sql, (_LOCK,))
+        who = f"{one_line(str(holder[0]), 40)} ({one_line(str(holder[1]), 60)})" if holder else "another process"
+        reason = f"the store is busy: {who} holds it. Waited {self._wait:g} s."
+        raise StoreBusy(reason, place=self.place, hint="Try again.")
+
+    def _connect(self) -> psycopg.Connection[Any]:
+        if self._away and time.monotonic() - self._away[0] < _PATIENCE:
+            raise self._away[1]
+        driver = _driver()
+        self.address.checked()
+        try:
+            connection: psycopg.Connection[Any] = driver.connect(
+                self.address.url, autocommit=True, cursor_factory=driver.ClientCursor, **self._options()
+            )
+        except driver.Error as error:
+            problem = _problem(error, self.place)
+            if isinstance(problem, EnvironmentProblem):
+                self._away = time.monotonic(), problem
+            raise problem from None
+        self._away = None
+        connection.adapters.register_loader("text", _text_loader())
+        return connection
+
+    def _options(self) -> dict[str, Any]:
+        given = {name for name, _ in parse_qsl(urlsplit(self.address.url).query)}
+        wanted: dict[str, Any] = {"connect_timeout": 3, "tcp_user_timeout": 10_000, "application_name": "kl"}
+        host = urlsplit(self.address.url).hostname or ""
+        # libpq's default would send everything in the clear where the server offers no TLS
+        if host not in ("", "localhost", "127.0.0.1", "::1") and "PGSSLMODE" not in os.environ:
+            wanted["sslmode"] = "require"
+        return {name: value for name, value in wanted.items() if name not in given}
+
+    def _enter(self, connection: psycopg.Connection[Any], read_only: bool) -> int:
+        """Make the repository that of the session; return the level of whoever logged in."""
+        errors = _driver().errors
+        name, hint = self.address.repository, "An administrator of the server runs: kl store use URL --create"
+        try:
+            row = connection.execute("SELECT id, level FROM kl.enter(%s)", (name,)).fetchone()
+        except (errors.UndefinedFunction, errors.InvalidSchemaName):
+            raise EnvironmentProblem("kl is not set up in this database.", place=self.place, hint=hint) from None
+        except errors.InsufficientPrivilege:
+            row = None
+        except _driver().Error as error:
+            raise _problem(error, self.place) from None
+        if row is None:
+            reason = f"you have no access to a repository {name!r}."
+            hint = "Its administrator runs: kl store grant YOU writer. A new one: kl store use URL --create"
+            raise EnvironmentProblem(reason, place=self.place, hint=hint)
+        repository, level = row
+        wanted = [*_SESSION, ("kl.repository", str(repository)), ("kl.clone", self.address.clone),
+                  ("default_transaction_read_only", "on" if read_only else "off"),
+                  # not what the login may do elsewhere: row level security does not bind a superuser
+                  ("role", f"kl_{LEVELS[level - 1]}")]  # fmt: skip
+        calls = ", ".join("set_config(%s, %s, false)" for _ in wanted)
+        try:
+            connection.execute(f"SELECT {calls}", [value for pair in wanted for value in pair])
+        except _driver().Error as error:
+            raise _problem(error, self.place) from None
+        return int(level)
+
+
+@lru_cache(maxsize=1)
+def _text_loader() -> Any:
+    from psycopg.adapt import Loader
+
+    class TextLoader(Loader):
+        """Text with its NULs."""
+
+        def load(self, data: Any) -> str:
+            text = bytes(data).decode()
+            return _restored(text) if _ESCAPE in text else text
+
+    return TextLoader

@@ -1,0 +1,124 @@
+"""`kl store`: two clones with one PostgreSQL database, and the server away."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.support import Checkout, checkout
+from tests.team_server import TeamServer
+
+PASSED = "def test_one():\n    pass\n"
+
+
+@pytest.fixture
+def clones(tmp_path: Path, home: Path, team: TeamServer) -> tuple[Checkout, Checkout]:
+    """Two clones of one repository that use the same database."""
+    first = checkout(tmp_path / "first", {"test_one.py": PASSED})
+    first.git("clone", "-q", str(first.root), str(tmp_path / "second"))
+    second = Checkout(tmp_path / "second")
+    done = first.kl("store", "use", team.url("team"), "--repository", "shop", "--create")
+    assert (done.returncode, done.stderr) == (0, ""), done.stderr
+    assert second.kl("store", "use", team.url("team"), "--repository", "shop").returncode == 0
+    return first, second
+
+
+def test_two_clones_share_evidence_records_pools_and_claims(clones: tuple[Checkout, Checkout]) -> None:
+    first, second = clones
+    assert first.pytest("-q").returncode == 0
+    assert second.kl("verify").returncode == 1  # the run waits in the spool of the first clone
+    assert "proven" in first.kl("verify").stdout
+    done = second.kl("verify")
+    assert (done.returncode, done.stderr) == (0, ""), done.stdout
+    assert not (second.state / "kl.db").exists()
+    made = json.loads(first.kl("task", "new", "--title", "Postgres for everybody", "--format", "json").stdout)
+    assert made["id"] in second.kl("task", "list").stdout
+    assert made["id"] in second.kl("search", "postgres").stdout  # each clone has an index of its own
+    assert first.kl("claim", "add", "The test is quick.", "--about", "test_one.py").returncode == 0
+    assert "The test is quick." in second.kl("claim", "list").stdout
+    assert first.kl("pool", "create", "notes").returncode == 0
+    assert first.kl("pool", "write", "notes", "colour", "green").returncode == 0
+    assert "green" in second.kl("pool", "read", "notes", "colour").stdout
+    # short-term memory and contexts are nobody else's, whoever is called `human` there
+    assert first.kl("remember", "secret", "mine").returncode == 0
+    assert "mine" in first.kl("recall", "secret").stdout
+    assert "mine" not in second.kl("recall", "secret").stdout
+    for one in clones:
+        assert one.kl("evidence", "verify").returncode == 0
+        assert one.kl("doctor").returncode == 0
+        assert "receipts" in one.kl("status").stdout
+
+
+def test_status_grants_and_upgrades(clones: tuple[Checkout, Checkout], team: TeamServer, tmp_path: Path) -> None:
+    first, second = clones
+    team.sql("DO $$ BEGIN CREATE ROLE ann LOGIN; EXCEPTION WHEN duplicate_object THEN NULL; END $$")
+    url = team.url("team", "ann")
+    refused = second.kl("store", "use", url)
+    assert refused.returncode == 3 and "you have no access to a repository 'shop'" in refused.stderr
+    assert first.kl("store", "grant", "ann", "reader").returncode == 0
+    assert second.kl("store", "use", url).returncode == 0
+    assert "you are: reader" in second.kl("store", "status").stdout
+    assert second.kl("task", "new", "--title", "No").returncode == 3
+    assert second.kl("store", "grant", "ann", "admin").returncode == 3
+    first.kl("store", "grant", "ann", "writer")
+    assert second.kl("task", "new", "--title", "Yes").returncode == 0
+    status = json.loads(second.kl("store", "status", "--format", "json").stdout)
+    assert (status["schema"], status["access"], status["members"]) == (
+        "kl.store.status/1", "writer", {"ann": "writer", "postgres": "admin"},
+    )  # fmt: skip
+    assert first.kl("store", "upgrade").stdout == "the tables are up to date.\n"
+    # a table that only a newer kl knows, then one that an older one has not made yet
+    team.sql("INSERT INTO kl.schema_step VALUES ('records', 99)", database="team")
+    newer = second.kl("task", "new", "--title", "Late")
+    assert newer.returncode == 3 and "was made by a newer kl (records step 99" in newer.stderr
+    assert "Yes" in second.kl("task", "list").stdout
+    team.sql("DELETE FROM kl.schema_step WHERE room = 'records'", database="team")
+    assert "kl store upgrade" in second.kl("task", "new", "--title", "Early").stderr
+
+
+def test_the_server_being_away_costs_no_run_and_no_commit(clones: tuple[Checkout, Checkout], team: TeamServer) -> None:
+    first, second = clones
+    assert first.kl("hooks", "install").returncode == 0
+    team.stop()
+    try:
+        done = first.pytest("-q")
+        assert done.returncode == 0 and "1 passed" in done.stdout
+        first.write("more.py", "x = 1\n")
+        first.commit("while it is away")
+        for command in (
+            ["verify"],
+            ["context", "test_one"],
+            ["status"],
+            ["task", "list"],
+            ["store", "status"],
+            ["doctor"],
+        ):
+            done = first.kl(*command)
+            assert done.returncode in (0, 1, 3) and "Traceback" not in done.stderr, (command, done.stderr)
+            assert "can't be used" in done.stdout + done.stderr, (command, done.stdout, done.stderr)
+    finally:
+        team.start()
+    first.git("checkout", "-q", "HEAD~1")
+    assert first.kl("verify").returncode == 0
+    assert second.kl("verify").returncode == 0
+
+
+def test_addresses(repo: Checkout, team: TeamServer) -> None:
+    done = repo.kl("store", "use", "postgresql://ada:s3cretword@db.example.org/team", "--repository", "x")
+    assert done.returncode == 2 and "holds a password" in done.stderr
+    assert "s3cretword" not in done.stderr + (repo.root / ".git" / "config").read_text()
+    assert repo.kl("store", "use", "mysql://x/y", "--repository", "x").returncode == 2
+    assert "--repository" in repo.kl("store", "use", team.url("team")).stderr
+    done = repo.kl("store", "use", team.url("team"), "--repository", "x")
+    assert done.returncode == 3 and "not set up in this database" in done.stderr
+    repo.git("remote", "add", "origin", "git@example.org:team/shop.git")
+    done = repo.kl("store", "use", team.url("team"), "--create", "--format", "json")
+    assert json.loads(done.stdout)["repository"] == "example.org/team/shop"
+    repo.git("config", "kl.store", "postgresql://ada:s3cretword@db.example.org/team")
+    done = repo.kl("evidence", "list")
+    assert done.returncode == 3 or done.returncode == 2
+    assert "s3cretword" not in done.stderr + done.stdout + repo.kl("status").stderr
+    assert repo.kl("store", "use", "--local").returncode == 0
+    assert "kl.db" in repo.kl("store", "status").stdout

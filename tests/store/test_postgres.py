@@ -1,0 +1,35 @@
+"""PostgreSQL behind the Database protocol, against a real server."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from kl_hooks.store.database import Database
+from kl_hooks.store.postgres import Address, Server
+from tests.store.contract import DatabaseContract, Opener
+from tests.team_server import TeamServer
+
+
+class TestPostgres(DatabaseContract):
+    """The contract of every Database."""
+
+    @pytest.fixture
+    def place(self) -> str:
+        return "postgresql:///team"
+
+    @pytest.fixture
+    def opener(self, team: TeamServer) -> Iterator[Opener]:
+        server = Server(Address(team.url("team"), "repo", "clone"), 5.0)
+        with server.setting_up():
+            pass
+
+        def opened(write: bool) -> Database:
+            db = server.open(read_only=not write)
+            if write:
+                db.execute("RESET ROLE")  # tables are made by the owner of the database
+            return db
+
+        yield opened
+        server.close()

