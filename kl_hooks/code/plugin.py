@@ -39,14 +39,14 @@ CREATE TABLE symbol_rows (
     file INTEGER NOT NULL,
     place INTEGER NOT NULL,      -- in the order of the scanner; tests come last
     sort TEXT NOT NULL,          -- what is before the colon of its Id
-    rest TEXT NOT NULL,          -- what is after the module in its Id; of a test, after the path
+    outer TEXT NOT NULL,         -- what its Id has between the module (of a test: the path) and the name
     name TEXT NOT NULL,          -- its last part, by which people look for it
     line INTEGER NOT NULL,
     end_line INTEGER NOT NULL,
-    signature TEXT NOT NULL,
+    signature TEXT NOT NULL,     -- where it starts as one of HEADS, a character stands for head and name
     decorators TEXT NOT NULL,    -- one a line, as written
     doc TEXT NOT NULL,           -- first line of the docstring
-    content_hash TEXT NOT NULL,
+    content_hash BLOB NOT NULL,  -- the bytes of the hexadecimal text
     PRIMARY KEY (file, place)
 ) WITHOUT ROWID;
 CREATE INDEX symbol_rows_name ON symbol_rows (name);
@@ -84,11 +84,17 @@ CREATE TABLE consulted (
 ) WITHOUT ROWID;
 """
 
+HEADS: Final = {"def ": "\1", "class ": "\2", "async def ": "\3", "": "\4"}
+"""How signatures start before the name → the character that is stored for both.
+
+Names, heads and hashes stored once are 0.16 of the size of the source (Django 5.2).
+"""
+
 
 @hookimpl
 def kl_schema() -> Schema:
     """Facts by content, files, symbols, and what modules are named by."""
-    return Schema("code", "graph", (TABLES,), before=6)
+    return Schema("code", "graph", (TABLES,), before=7)
 
 
 @hookimpl

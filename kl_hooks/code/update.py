@@ -16,6 +16,7 @@ from kl_hooks.code.file_facts import FilesFacts, TempBlobFile, scan_missing
 from kl_hooks.code.file_index import UNAVAILABLE, File, PendingChanges, errors_of, pending_changes
 from kl_hooks.code.linker import Linker, Outlined, relink, replace_consulted
 from kl_hooks.code.modules import ModuleIndex, QueriedNames, imported_names, module_name, module_names, plain_name
+from kl_hooks.code.plugin import HEADS
 from kl_hooks.code.scanner.parser import WORD, Facts, Key, Read, no_garbage_collection, unavailable_facts
 from kl_hooks.code.scanner.python import Progress
 from kl_hooks.graph import links
@@ -86,11 +87,24 @@ def symbol_table_rows(path: str, module: str, facts: Facts) -> Iterable[tuple[An
         marks = "\n".join(decorators.get(str(place), ()))
         sort, _, name = identifier.partition(":")
         rest = name[len(module) :]  # every Id begins with the module: `facts_under`
-        yield place, sort, rest, last_name(identifier), line, end_line, signature, marks, doc, content_hash
+        yield _symbol_table_row(place, sort, rest, identifier, line, end_line, signature, marks, doc, content_hash)
     for place, row in enumerate(facts["tests"], len(facts["symbols"])):
         identifier, line, end_line, signature, doc, content_hash, _ = row
         rest = identifier.removeprefix(f"test:{path}")
-        yield place, "test", rest, last_name(identifier), line, end_line, signature, "", doc, content_hash
+        yield _symbol_table_row(place, "test", rest, identifier, line, end_line, signature, "", doc, content_hash)
+
+
+def _symbol_table_row(
+    place: int, sort: str, rest: str, identifier: str, line: int, end_line: int, signature: str, marks: str, doc: str,
+    content_hash: str,
+) -> tuple[Any, ...]:  # fmt: skip
+    """One row, in which the name is stored once: see `symbol_rows` in code/plugin.py."""
+    name = last_name(identifier)
+    outer = rest if sort == "namespace" else rest.removesuffix(name)
+    before, found, after = signature.partition(name)
+    if found and before in HEADS:
+        signature = HEADS[before] + after
+    return place, sort, outer, name, line, end_line, signature, marks, doc, bytes.fromhex(content_hash)
 
 
 def terms_of(path: str, facts: Facts) -> postings.FileTerms:

@@ -16,7 +16,7 @@ from itertools import accumulate
 from math import log, sqrt
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, TypeVar
 
-from kl_hooks.code.query.lookup import symbols_by_id
+from kl_hooks.code.query.lookup import REST, SIGNATURE, symbols_by_id
 from kl_hooks.context.signals import MOST_TEXT, without_report
 from kl_hooks.errors import EnvironmentProblem
 from kl_hooks.graph import links
@@ -395,7 +395,7 @@ class StoredCode:
             # CROSS JOIN: these first, as the query planner does not know how few they are
             pairs = ", ".join(f"({number}, {at})" for number, at in those)
             sql = f"""WITH wanted(file, place) AS (VALUES {pairs})
-                SELECT r.file, r.place, r.sort, r.rest, r.line, r.signature, r.doc
+                SELECT r.file, r.place, r.sort, {REST}, r.line, {SIGNATURE}, r.doc
                 FROM wanted w CROSS JOIN symbol_rows r ON r.file = w.file AND r.place = w.place"""
             for number, at, sort, rest, line, signature, doc in self._db.rows(sql):
                 path, module = files[number]

@@ -336,7 +336,7 @@ NEVER = {
 WRITING = {
     f"kl_hooks.{name}"
     for name in (
-        "code.update", "code.file_facts", "code.facts_cache", "code.invalidation", "code.linker", "code.name_index",
+        "code.update", "code.file_facts", "code.linker", "code.name_index",
         "code.resolver", "code.scanner.imports", "code.scanner.references", "code.scanner.symbols",
         "code.scanner.visitor", "store.locks", "store.redaction",
     )

@@ -11,7 +11,10 @@ import pytest
 from kl_hooks.code import file_facts
 from kl_hooks.code import file_facts as facts_module
 from kl_hooks.code import update as module
+from kl_hooks.code.file_facts import facts_under
+from kl_hooks.code.query.lookup import select_symbols
 from kl_hooks.code.query.session import refresh_graph
+from kl_hooks.code.scanner.python import scan_python
 from kl_hooks.graph import links
 from kl_hooks.index import postings
 from kl_hooks.workspace import Workspace
@@ -135,3 +138,43 @@ def test_what_could_not_be_had_is_asked_for_again(
         assert db.rows("SELECT substr(blob, 1, 1) FROM files WHERE path = ?", (missing,)) == [("?",)]
     refresh_graph(ws)
     assert tables_of(ws) == by_file(ws, monkeypatch)
+
+
+SPELLINGS = """\
+class defer: defer = "defer"
+async def async_(self): return [x async for x in self]
+def def_(def__, class_=1): pass
+class class_(defer, metaclass=type):
+    a, (b, *c) = 1, (2, 3)
+    d: "int" = 4
+    @property
+    def class_(self): ...
+    @class_.setter
+    def class_(self, é): ...
+    def test_def(self):
+        class test: test = 1
+        return test
+def test_async(): pass
+async   def  far( a ): pass
+if a:
+    def test_async(): "Again."
+"""
+
+
+def test_what_is_stored_is_what_the_scanner_says(tmp_path: Path) -> None:
+    contents = {"src/def/class.py": SPELLINGS, "tests/test_a.py": SPELLINGS, "src/def/__init__.py": ""}
+    ws = repository(tmp_path / "repo", contents)
+    refresh_graph(ws)
+    with ws.store.reading("graph") as db:
+        assert db is not None
+        modules = dict(db.rows("SELECT path, module FROM files"))
+        said = {
+            path: facts_under(scan_python(text.encode(), path, "_"), modules[path], path)
+            for path, text in contents.items()
+        }
+        stored = {path: select_symbols(db, "path = ?", (path,)) for path in contents}
+    for path, facts in said.items():
+        rows = [tuple(row[:6]) for row in (*facts["symbols"], *facts["tests"])]
+        found = [(one.id, one.line, one.end_line, one.signature, one.doc, one.content_hash) for one in stored[path]]
+        assert sorted(found) == sorted(rows)
+    assert sum(len(symbols) for symbols in stored.values()) >= 30

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from kl_hooks.code.plugin import HEADS
 from kl_hooks.errors import UsageProblem
 from kl_hooks.graph import links
 from kl_hooks.index.index import hits_by_id
@@ -23,10 +24,17 @@ if TYPE_CHECKING:
     from kl_hooks.model.symbol import Link
 
 
-SYMBOLS: Final = """(
-    SELECT r.sort || ':' || CASE r.sort WHEN 'test' THEN f.path ELSE f.module END || r.rest AS id, r.sort AS sort,
+REST: Final = "CASE r.sort WHEN 'namespace' THEN r.outer ELSE r.outer || r.name END"
+"""Of a row `r` of symbol_rows: what its Id has after the module; of a test, after the path."""
+_HEADS: Final = " ".join(
+    f"WHEN {ord(mark)} THEN '{head}' || r.name || substr(r.signature, 2)" for head, mark in HEADS.items()
+)
+SIGNATURE: Final = f"CASE unicode(r.signature) {_HEADS} ELSE r.signature END"
+"""Of a row `r` of symbol_rows: its signature."""
+SYMBOLS: Final = f"""(
+    SELECT r.sort || ':' || CASE r.sort WHEN 'test' THEN f.path ELSE f.module END || {REST} AS id, r.sort AS sort,
         r.name AS name, f.path AS path, r.place AS place, r.line AS line, r.end_line AS end_line,
-        r.signature AS signature, r.decorators AS decorators, r.doc AS doc, r.content_hash AS content_hash
+        {SIGNATURE} AS signature, r.decorators AS decorators, r.doc AS doc, lower(hex(r.content_hash)) AS content_hash
     FROM symbol_rows r JOIN files f ON f.number = r.file
 ) AS symbols"""
 """Symbols with whole Ids and paths, to select from. There is no index of Ids: look for the name, too.
