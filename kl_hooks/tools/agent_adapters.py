@@ -80,7 +80,7 @@ class Agent:
     success_is_zero: bool = False
     """True where the event after a tool means that a command exited with 0."""
     takes_late: bool = False
-    """True where a prompt takes no text, but the next tool does."""
+    """True where a prompt and a failed tool take no text, but the next tool does."""
 
     def read_event(self, name: str, content: bytes) -> Event | None:
         """Return the event in a payload; None for a name that is not known, and for what is no JSON object.
@@ -104,7 +104,9 @@ class Agent:
             _text(found, "prompt"), _text(found, "source"), _text(found, "tool_name")[:100],
             _mapping(found.get("tool_input")), _result(found), _text(found, "error", "error_message"),
             _text(found, "transcript_path"),
-            found.get("stop_hook_active") is True or (isinstance(loops, int) and loops > 0),
+            found.get("stop_hook_active") is True or (isinstance(loops, int) and loops > 0)
+            or found.get("status") in ("aborted", "error"),
+            found.get("failure_type") == "permission_denied",
         )  # fmt: skip
 
 
@@ -192,7 +194,9 @@ class Event:
     transcript: str = ""
     """The file with the conversation; empty: unknown."""
     is_repeated: bool = False
-    """True where the agent goes on because a hook made it."""
+    """True where the agent must not be sent back to work: a hook did that already, or its user stopped it."""
+    was_refused: bool = False
+    """True for a tool that failed because it was not allowed to run."""
 
     def answer(self, sort: Reply, text: str) -> str:
         """Return an answer in the agent's form, as one line of ASCII JSON."""

@@ -111,7 +111,10 @@ def _handle(event: Event, folder: str) -> tuple[Reply, str]:
         if event.name == Moment.PROMPT:
             return Reply.CONTEXT, "\n".join(filter(None, [drift, _for_prompt(ws, event, session)]))
         if event.name in (Moment.USED, Moment.FAILED):
-            return Reply.CONTEXT, "\n".join(filter(None, [drift, _after_tool(ws, event, session, folder)]))
+            text = "\n".join(filter(None, [drift, _after_tool(ws, event, session, folder)]))
+            if event.name == Moment.FAILED and event.agent.takes_late:
+                session.pending, text = text, ""
+            return Reply.CONTEXT, text
         if event.name == Moment.STOP:
             return Reply.AGAIN, _reminder(ws, event, session)
     return Reply.NOTE, "\n".join(_objectives(ws)[0])
@@ -394,7 +397,7 @@ def _after_tool(ws: Workspace, event: Event, session: Session, folder: str) -> s
         session.changed += [
             one for one in paths if not one.startswith("..") and not one.endswith(_PROSE) and one not in session.changed
         ]
-    found = extract(call, str(ws.root))
+    found = None if event.was_refused else extract(call, str(ws.root))
     if found is not None:
         record_findings(ws, [call])
     if found is not None and code is not None:

@@ -378,3 +378,41 @@ def test_a_long_session_that_repeats_errors_or_prompts_is_warned_where_the_user_
     assert "the last two prompts are nearly the same" in context(again)
     stored = "".join(path.read_text() for path in (shop.state / "agents").glob("*.json"))
     assert "nightly" not in stored
+
+
+PAYLOADS = json.loads(Path(__file__).with_name("payloads.json").read_text(encoding="utf-8"))
+
+
+def leaves(answer: Any, allowed: dict[str, list[str]], event: str) -> None:
+    """Every key of an answer is one that the vendor takes for this event."""
+    assert answer.keys() <= set(allowed.get(event, allowed.get("*", []))), (event, answer)
+    for key, value in answer.items():
+        if isinstance(value, dict):
+            assert value.keys() <= set(allowed[key]), (event, answer)
+            assert value.get("hookEventName", event) == event
+
+
+@pytest.mark.parametrize("agent", sorted(AGENTS))
+def test_payloads_as_published_are_read_field_by_field_and_answered_in_keys_that_the_vendor_takes(
+    shop: Checkout, agent: str
+) -> None:
+    published, seen, given = PAYLOADS[agent], set(), 0
+    shop.kl("objective", "create", "--title", "Round totals", "--tasks", "Find where totals are rounded")
+    for one in published["events"]:
+        seen.add(one["event"])
+        payload = {"hook_event_name": one["event"], **published["common"], **one["payload"]}
+        content = json.dumps(payload).replace("{root}", str(shop.root))
+        event = AGENTS[agent].read_event(one["event"], content.encode())
+        assert event is not None
+        assert (bool(event.session), event.folder) == (True, str(shop.root)), one
+        assert event.given == json.loads(content).get("tool_input", {})
+        assert {name: getattr(event, name) for name in one["read"]} == one["read"]
+        done = shop.kl("agents", "hook", one["event"], "--agent", agent, input=content)
+        assert (done.returncode, done.stderr) == (0, "")
+        if done.stdout:
+            given += 1
+            leaves(json.loads(done.stdout), published["output"], one["event"])
+    assert seen == set(AGENTS[agent].events.values())
+    assert given >= 3, "at least the start, what fits the prompt, and the objectives before a compaction"
+    titles = [one["title"] for one in json.loads(shop.kl("finding", "list", "--format", "json").stdout)["records"]]
+    assert not any("rm -r" in title for title in titles), "what was not allowed to run is no finding"
