@@ -91,12 +91,14 @@ def build(
     require_setup(ws)
     policy = find_policy(ws, actor)  # today's, also for an older revision: what it denies now is denied there too
     if not request.at:
-        return _build(ws, request, given, policy, learned)
+        with ws.store.reusing():
+            return _build(ws, request, given, policy, learned)
     from kl_hooks.arch.content import require_repository
     from kl_hooks.git.repository import resolve_commit
 
     with workspace_at(ws, resolve_commit(require_repository(ws), request.at)) as past:
-        return _build(past, request, given, policy, learned)
+        with past.store.reusing():
+            return _build(past, request, given, policy, learned)
 
 
 def _check(request: Request) -> None:

@@ -17,6 +17,7 @@ import textwrap
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from html import escape
 from typing import Final, Protocol
 
@@ -317,14 +318,25 @@ def _place(candidate: Candidate) -> str:
 def _name(one: Chosen) -> str:
     """Return `Cart.total:40`, and what tests show of it: `Cart.total:40 (3 tests passed)`."""
     candidate = one.ranked.candidate
-    name = f"{quoted_field(qualname(candidate))}:{candidate.line}"
+    name = f"{_quoted_name(candidate.id, candidate.title, candidate.path)[1]}:{candidate.line}"
     return name if one.form in ("name", "redacted") else name + _in_brackets(candidate)
 
 
 def qualname(candidate: Candidate) -> str:
     """Return the name of a symbol within its module: `Cart.total` of `method:shop.price.Cart.total`."""
-    name = split_id(candidate.id)[1] or candidate.title
-    parts = candidate.path.rpartition(".")[0].removesuffix("/__init__").split("/")
+    return _qualname(candidate.id, candidate.title, candidate.path)
+
+
+@lru_cache(maxsize=2_000)  # a page is rendered anew with each symbol that is tried
+def _quoted_name(identifier: str, title: str, path: str) -> tuple[str, str]:
+    """Return the class or function that a symbol is in (empty: none), and its name, quoted."""
+    name = _qualname(identifier, title, path)
+    return quoted_field(name.rpartition(".")[0]), quoted_field(name)
+
+
+def _qualname(identifier: str, title: str, path: str) -> str:
+    name = split_id(identifier)[1] or title
+    parts = path.rpartition(".")[0].removesuffix("/__init__").split("/")
     for start in range(len(parts)):
         module = ".".join(parts[start:])
         if name.startswith(f"{module}."):
@@ -342,7 +354,8 @@ def _packed(symbols: Sequence[Chosen], indent: str) -> list[str]:
     owners: dict[str, list[str]] = {}
     for one in symbols:
         if one.form in ("name", "redacted"):
-            owner = quoted_field(qualname(one.ranked.candidate).rpartition(".")[0])
+            candidate = one.ranked.candidate
+            owner = _quoted_name(candidate.id, candidate.title, candidate.path)[0]
             # textwrap breaks at any space but this one: a name with a space in it (another language's) remains one
             name = _name(one).replace(" ", "\N{NO-BREAK SPACE}")
             owners.setdefault(owner, []).append(name)

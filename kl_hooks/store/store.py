@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
@@ -52,6 +53,10 @@ class Store:
         """Whether the tables of the server were compared with ours."""
         self._sound: dict[Path, tuple[Any, ...]] = {}
         """Database → its `_schema_version` when it was found complete and up to date: a command opens one 50 times."""
+        self._idle: dict[str, Database] = {}
+        """Database → an open connection that nobody reads from at the moment, see `reusing`."""
+        self._idle_in: int | None = None
+        """The thread whose connections these are; None: connections are closed after each reading."""
 
     @contextmanager
     def writing(self, database: str = "kl", what: str = "kl") -> Iterator[Database]:
@@ -64,6 +69,8 @@ class Store:
             with self._server_writing(what) as db:
                 yield db
             return
+        if self._idle_in == threading.get_ident() and (idle := self._idle.pop(database, None)):
+            idle.close()  # what is written may make the file anew
         with ExitStack() as stack:
             # around the opening alone: an OSError of the caller's block is not one of the state directory
             with _os_errors_as_problems(self.state.directory):
@@ -100,12 +107,29 @@ class Store:
             with closing(self.server.open(read_only=True)) as shared:
                 yield shared if steps_taken(shared) else None
             return
-        with _os_errors_as_problems(self._path(database)):
-            db = self._open_to_read(database)
+        idle = self._idle if self._idle_in == threading.get_ident() else None
+        db = idle.pop(database, None) if idle else None
+        if db is None:
+            with _os_errors_as_problems(self._path(database)):
+                db = self._open_to_read(database)
         try:
             yield db
         finally:
-            if db:
+            if db and (idle is None or idle is not self._idle or idle.setdefault(database, db) is not db):
+                db.close()
+
+    @contextmanager
+    def reusing(self) -> Iterator[None]:
+        """Within the block this thread opens a database once to read it, not each time: a package asks 50 times."""
+        if self._idle_in is not None:
+            yield
+            return
+        self._idle, self._idle_in = {}, threading.get_ident()  # SQLite's connections belong to a thread (sqlite3)
+        try:
+            yield
+        finally:
+            idle, self._idle, self._idle_in = self._idle, {}, None
+            for db in idle.values():
                 db.close()
 
     @cached_property
