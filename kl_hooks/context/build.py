@@ -96,9 +96,8 @@ def build(
     from kl_hooks.arch.content import require_repository
     from kl_hooks.git.repository import resolve_commit
 
-    with workspace_at(ws, resolve_commit(require_repository(ws), request.at)) as past:
-        with past.store.reusing():
-            return _build(past, request, given, policy, learned)
+    with workspace_at(ws, resolve_commit(require_repository(ws), request.at)) as past, past.store.reusing():
+        return _build(past, request, given, policy, learned)
 
 
 def _check(request: Request) -> None:
