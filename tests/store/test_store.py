@@ -6,6 +6,7 @@ import random
 import sqlite3
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
@@ -121,6 +122,37 @@ def test_a_locked_file_is_waited_for_once(store: Store, state: State, monkeypatc
     assert _ids(store) == ["a"]
     assert _ids(store) == ["a"]
     assert waits[-1] == 300
+
+
+def test_a_thread_that_asks_often_opens_a_database_once_and_sees_what_others_write(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[str] = []
+
+    def noted(path: Path, *, write: bool, busy_ms: int = 0) -> SqliteDatabase:
+        opened.append("write" if write else "read")
+        return open_sqlite(path, write=write, busy_ms=busy_ms)
+
+    monkeypatch.setattr("kl_hooks.store.sqlite.open_sqlite", noted)
+    other = Store(store.state, store.schemas, {})
+    with store.reusing():
+        assert [_ids(store) for _ in range(3)] == [["a"]] * 3
+        with store.reusing(), store.reading() as first, store.reading() as second:
+            assert first is not second
+        with other.writing() as db:
+            db.execute("INSERT INTO thing (id) VALUES ('b')")
+        assert _ids(store) == ["a", "b"]
+        assert opened == ["read", "read", "write"]
+        thread = threading.Thread(target=lambda: _ids(store))  # SQLite refuses a connection of another thread
+        thread.start()
+        thread.join()
+        assert opened[3:] == ["read"]
+        with store.writing() as db:
+            db.execute("INSERT INTO thing (id) VALUES ('c')")
+        assert _ids(store) == ["a", "b", "c"]
+        assert opened[4:] == ["write", "read"], "what is written may make the file anew"
+    assert _ids(store) == ["a", "b", "c"]
+    assert opened[6:] == ["read"]
 
 
 def test_a_busy_lock_is_waited_for_once(store: Store, state: State) -> None:
