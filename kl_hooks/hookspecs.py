@@ -119,6 +119,28 @@ class Embedder(NamedTuple):
     """False: texts leave this machine, and are redacted once more before they do."""
 
 
+class CommonEvent(NamedTuple):
+    """Something that happened to a record, or was claimed, that other clones should know."""
+
+    name: str
+    record: str
+    author: str
+    """As its clone knows it: `local:<user>@<host>`, `agent:<name>`, a session; empty: unknown."""
+    at: str
+    """ISO 8601, UTC."""
+    body: Mapping[str, Any]
+    """Plain values, redacted; with what makes it another one than the others of this moment."""
+    signer: str = ""
+    """The trusted key that signed it; empty for one of this clone."""
+    of_person: bool = False
+    """Whether that key is a person's."""
+
+    @property
+    def by_person(self) -> bool:
+        """Whether a person did it, as far as a key of a person vouches for that."""
+        return self.of_person and not self.author.startswith("agent:")
+
+
 class Policy(NamedTuple):
     """A rule of upkeep: what it would change, and how."""
 
@@ -184,6 +206,11 @@ def kl_citations(  # type: ignore[empty-body]
 
     All answers are used; what was removed is absent.
     """
+
+
+@hookspec
+def kl_common_events(workspace: Any) -> Iterable[CommonEvent]:  # type: ignore[empty-body]
+    """Called by `kl sync`. The events of this clone that others should know; all answers are used."""
 
 
 @hookspec

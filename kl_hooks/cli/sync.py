@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -57,7 +58,8 @@ def sync(remote: str, only_push: bool, only_pull: bool, dry_run: bool, sign: str
             ws, remote, push=both or only_push, pull=both or only_pull, dry_run=dry_run, key=signing_key(ws, sign),
             receipts=given, executed=executed,
         )  # fmt: skip
-    print_answer(shape, done.to_dict(), _lines(done, dry_run))
+    lines = _lines(done, dry_run, pushing=both or only_push, pulling=both or only_pull)
+    print_answer(shape, done.to_dict(), lines)
     for one in (*refused, *done.remarks):
         warn(one)
     return FINDINGS if done.remarks or done.refusals or refused else CLEAN
@@ -75,22 +77,28 @@ def _read(file: Path) -> tuple[list[Receipt], dict[str, Executed], list[str]]:
     return [one for one in found if not isinstance(one, Problem)], read_executed_lines(whole), problems
 
 
-def _lines(done: Shared, dry_run: bool) -> Iterator[str]:
+def _lines(done: Shared, dry_run: bool, *, pushing: bool, pulling: bool) -> Iterator[str]:
     how = "would be written" if dry_run else f"written{' and signed' if done.signed else ''}"
-    yield f"{counted(len(done.added), 'run')} {how} to the notes of {done.writer}"
+    if pushing or done.added:
+        yield f"{counted(len(done.added), 'run')} {how} to the notes of {done.writer}"
     for one in done.added[-_SHOWN:]:
         tests = counted(len(one.evidence), "result")
         when = one.ended[:16].replace("T", " ")
         yield f"  {short(one.run, 8)}  {when}  {one.source:<7} {tests}  tree {short(one.tree, 7)}"
     if len(done.added) > _SHOWN:
         yield f"  and {len(done.added) - _SHOWN} older"
-    if done.added and not done.signed and not dry_run:
+    if done.events:
+        names = sorted(Counter(one.name for one in done.events).items())
+        yield f"{counted(len(done.events), 'event')} {how}: {', '.join(f'{n} {name}' for name, n in names)}"
+    if (done.added or done.events) and not done.signed and not dry_run:
         yield "they are not signed, so others will not count them: git config kl.signingKey KEY, then kl sync again"
     if dry_run:
         return
     if done.pushed:
         yield f"pushed to {one_line(done.remote, 100)}"
-    yield f"{counted(done.imported, 'new run')} of {counted(len(done.writers), 'other writer')} imported"
+    if pulling:
+        events = f" and {counted(done.imported_events, 'new event')}" if done.imported_events else ""
+        yield f"{counted(done.imported, 'new run')}{events} of {counted(len(done.writers), 'other writer')} imported"
     if done.refusals:
         yield f"{counted(done.refusals, 'line')} refused:"
         yield from (f"  {one}" for one in done.refused)

@@ -19,7 +19,7 @@ import re
 import struct
 import subprocess
 from base64 import b64decode, b64encode
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -284,8 +284,7 @@ def bundle_lines(receipts: Iterable[Receipt], key: Path | None) -> Iterator[str]
     for receipt in receipts:
         views = [statement(receipt), *([test_result(receipt)] if receipt.source in ("pytest", "junit") else [])]
         for plain in views:
-            blob = sign(pre_authentication(canonical(plain)), key) if key else b""
-            yield envelope(plain, [(_parse_signature(blob).key, blob)] if blob else [])
+            yield envelope(plain, [sign(pre_authentication(canonical(plain)), key)] if key else [])
 
 
 def read_bundle(file: FileOfEvidence) -> Iterator[SignedReceipt | Problem]:
@@ -360,15 +359,19 @@ def _armored(blob: bytes) -> bytes:
     return f"-----BEGIN SSH SIGNATURE-----\n{rows}\n-----END SSH SIGNATURE-----\n".encode()
 
 
-def sign(data: bytes, key: Path) -> bytes:
-    """The signature of a private key, or of the agent's key of a public one. EnvironmentProblem, UsageProblem."""
+def sign(data: bytes, key: Path) -> tuple[str, bytes]:
+    """(public key, signature) of a private key, or of the agent's key of a public one.
+
+    EnvironmentProblem; UsageProblem for a file that can't sign.
+    """
     done = _ssh_keygen(["sign", "-n", NAMESPACE, "-f", str(key)], data)
     text = done.stdout.decode("ascii", "replace")
     if done.returncode or "BEGIN SSH SIGNATURE" not in text:
         why = done.stderr.decode("utf-8", "replace").replace("Signing data on standard input", "").strip()
         hint = "Name a private key, or the public one of a key in ssh-agent. A new one: ssh-keygen -t ed25519 -f FILE"
         raise UsageProblem(f"it can't sign: {one_line(why, 200) or 'ssh-keygen failed'}.", place=str(key), hint=hint)
-    return b64decode("".join(row for row in text.splitlines() if not row.startswith("-----")))
+    blob = b64decode("".join(row for row in text.splitlines() if not row.startswith("-----")))
+    return _parse_signature(blob).key, blob
 
 
 def signing_key(ws: Workspace, given: str = "") -> Path | None:
@@ -379,8 +382,7 @@ def signing_key(ws: Workspace, given: str = "") -> Path | None:
 
 def sign_receipt(receipt: Receipt, key: Path) -> tuple[str, bytes]:
     """(public key, signature) over the Statement of a receipt. Raises as `sign`; ValueError as `statement`."""
-    blob = sign(pre_authentication(canonical(statement(receipt))), key)
-    return _parse_signature(blob).key, blob
+    return sign(pre_authentication(canonical(statement(receipt))), key)
 
 
 def signed_receipt(receipt: Receipt, signatures: Iterable[str]) -> SignedReceipt:
@@ -392,13 +394,21 @@ def signed_receipt(receipt: Receipt, signatures: Iterable[str]) -> SignedReceipt
 
 
 def check_signatures(receipt: Receipt, blobs: Sequence[bytes]) -> Iterator[tuple[str, bytes]]:
-    """(public key, signature) of those that are over this receipt's Statement. ValueError for one that is not.
+    """(public key, signature) of those that are over this receipt's Statement; as `check_blobs`."""
+    return check_blobs(pre_authentication(canonical(statement(receipt))), blobs, "this receipt")
 
-    Trust is another question. One process for each.
+
+def check_blobs(
+    data: bytes, blobs: Sequence[bytes], what: str, among: Collection[str] | None = None
+) -> Iterator[tuple[str, bytes]]:
+    """(public key, signature) of those that are over these bytes. ValueError for one that is not.
+
+    Trust is another question. One process for each; `among`: fingerprints, and no process for others.
     """
-    data = pre_authentication(canonical(statement(receipt)))
-    for blob in blobs:
+    for blob in blobs[:_MOST_SIGNATURES]:
         found = _parse_signature(blob)
+        if among is not None and fingerprint(found.key) not in among:
+            continue
         if found.namespace != NAMESPACE:
             raise ValueError(f"signed for {one_line(found.namespace, 40)!r}, not for {NAMESPACE!r}")
         with TemporaryDirectory(prefix="kl-signature-") as folder:
@@ -406,7 +416,7 @@ def check_signatures(receipt: Receipt, blobs: Sequence[bytes]) -> Iterator[tuple
             path.write_bytes(_armored(blob))
             # the namespace is given again: ssh-keygen compares it with the one that was signed
             if _ssh_keygen(["check-novalidate", "-n", NAMESPACE, "-s", str(path)], data).returncode:
-                raise ValueError("its signature is not over this receipt")
+                raise ValueError(f"its signature is not over {what}")
         yield found.key, blob
 
 

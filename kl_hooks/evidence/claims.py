@@ -19,6 +19,7 @@ from kl_hooks.evidence.integrity import ledger_writer
 from kl_hooks.evidence.ledger import Entry, append, assertions, entries_of_tree, parents_of, recent
 from kl_hooks.evidence.provenance import agent, producer, worktree_state
 from kl_hooks.evidence.trust import contradiction, observation, parent_confirmation, stance
+from kl_hooks.hookspecs import CommonEvent
 from kl_hooks.model.canonical import digest
 from kl_hooks.model.claim import OLDER_TREE, Anchor, Claim, Observation, Support, Tier
 from kl_hooks.model.lifecycle import Lifecycle
@@ -40,6 +41,8 @@ SENTENCES: Final = {
     "TestResult": "Test passes: {}", "ExitCode": "Command succeeds: {}", "Validator": "Check is clean: {}",
 }  # fmt: skip
 """Class of evidence → the claim that it makes by itself."""
+_CLAIMED: Final = "claimed"
+"""The name of an event of another clone."""
 FLAKY: Final = "flaky: it passed and failed on the same content"
 UNOBSERVED: Final = "nobody has observed it"
 _COLUMNS: Final = "text, about, author, made_at, expires"
@@ -62,15 +65,15 @@ def claims_about(ws: Workspace, db: Database, about: Collection[str] | None = No
     # a dictionary, since a receipt of today's tree is often one of the newest too
     entries = {entry.seq: entry for entry in [*entries_of_tree(db, trees), *recent(db, RECENT_RECEIPTS)]}
     derived = current_claims(ws, db, [entries[seq] for seq in sorted(entries, reverse=True)], trees, about)
-    asserted = [
-        claim for claim in (*asserted_claims(db, now), *archived_claims(db, now)) if not about or claim.about in about
-    ]
+    known = known_assertions(ws, db)
+    archived = [one for one in archived_claims(db, now) if one.id not in {claim.id for claim in known}]
+    asserted = [claim for claim in (*known, *archived) if not about or claim.about in about]
     # an assertion of what evidence shows too makes no second claim: it is one more reason for the first
-    known = {claim.id: claim for claim in derived}
+    shown = {claim.id: claim for claim in derived}
     for claim in asserted:
-        if claim.id in known and claim.freshness != "expired":
-            known[claim.id] = replace(known[claim.id], support=known[claim.id].support + claim.support)
-    return _count_citations(ws, [*(claim for claim in asserted if claim.id not in known), *known.values()])
+        if claim.id in shown and claim.freshness != "expired":
+            shown[claim.id] = replace(shown[claim.id], support=shown[claim.id].support + claim.support)
+    return _count_citations(ws, [*(claim for claim in asserted if claim.id not in shown), *shown.values()])
 
 
 def current_claims(
@@ -259,6 +262,50 @@ def asserted_claims(db: Database, now: int) -> list[Claim]:
     # only receipts have what is cited and named
     both = [(one, known.get((one.id, one.made_at), one)) for one in made]
     return [replace(one, cites=other.cites, rests_on=other.rests_on, head=other.head) for one, other in both]
+
+
+def claims_to_share(ws: Workspace) -> list[CommonEvent]:
+    """The assertions of this clone that have not ended, as other clones should know them."""
+    with ws.store.reading() as db:
+        claims = asserted_claims(db, ws.clock.now()) if db else []
+    return [
+        CommonEvent(
+            _CLAIMED, one.about, one.author, one.made_at,
+            {"text": one.text, "expires": one.expires, "cites": list(one.cites), "head": one.head,
+             "rests_on": [list(anchor) for anchor in one.rests_on]},
+        )
+        for one in claims if one.freshness != "expired"
+    ]  # fmt: skip
+
+
+def known_assertions(ws: Workspace, db: Database) -> list[Claim]:
+    """The assertions of this clone, and those of others that count; expired ones are marked as such.
+
+    Of one claim the one that was made here, but a person's before an agent's.
+    """
+    from kl_hooks.evidence.common_events import common_events
+
+    own = asserted_claims(db, ws.clock.now())
+    found = {one.id: (not one.author.startswith("agent:"), one) for one in own}
+    here = {one.id for one in own}
+    for one in common_events(ws, db, (_CLAIMED,)):
+        try:
+            body = one.body
+            author = f"{one.author} (signed by {one.signer})"
+            cites = tuple(map(str, body["cites"]))
+            made = _asserted_claim(
+                body["text"], one.record, author, one.at, body["expires"], now=iso(ws.clock.now()), cites=cites
+            )
+            anchors = tuple(Anchor(*map(str, anchor)) for anchor in body["rests_on"])
+            made = replace(made, rests_on=anchors, head=str(body["head"]))
+            key = made.id
+        except (KeyError, TypeError, ValueError):
+            continue  # whoever has a trusted key wrote something else; the rest of it counts
+        # oldest first, so that of two from elsewhere the newer one counts
+        before = found.get(key)
+        if before is None or one.by_person > before[0] or (one.by_person == before[0] and key not in here):
+            found[key] = one.by_person, made
+    return [claim for _, claim in found.values()]
 
 
 def archived_claims(db: Database, now: int) -> list[Claim]:

@@ -237,7 +237,7 @@ class Snapshot:
         from kl_hooks.evidence.attestation import has_signatures, trusted_keys
 
         keys = list(trusted_keys(self.ws, self.trust_ref).keys) if has_signatures(self.db) else []
-        found = self._with_origins(ledger.attested_runs(self.db, keys, limit)) if keys else []
+        found = self._with_origins(ledger.recent(self.db, limit, "pytest", signers=keys)) if keys else []
         return [one for one in found if one.origin.startswith(ATTESTED)]
 
     def parents(self, entries: Iterable[Entry]) -> dict[str, Entry]:

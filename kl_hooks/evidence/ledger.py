@@ -197,9 +197,18 @@ def _entries(db: Database, rest: str, values: Sequence[object] = ()) -> list[Ent
     return found
 
 
-def recent(db: Database, limit: int, source: str | None = None, *, everything: bool = False) -> list[Entry]:
-    """The newest receipts, newest first; of one source where it is named. `everything`: also those of notes."""
+def recent(
+    db: Database, limit: int, source: str | None = None, *, everything: bool = False, signers: Sequence[str] = ()
+) -> list[Entry]:
+    """The newest receipts, newest first; of one source where it is named. `everything`: also those of notes.
+
+    `signers`: fingerprints; then those of notes alone that one of these keys signed, by the time when they ended.
+    """
     where, values = ("source = ?", (source,)) if source else ("1 = 1", ())
+    if signers:
+        signed = f"SELECT receipt FROM attestation WHERE fingerprint IN ({placeholders(signers)})"
+        order = f"WHERE {where} AND NOT ({_OURS}) AND id IN ({signed}) ORDER BY ended DESC LIMIT ?"
+        return _entries(db, order, (*values, *signers, limit))
     ours = "" if everything else f"AND {_OURS} "
     return _entries(db, f"WHERE {where} {ours}ORDER BY seq DESC LIMIT ?", (*values, limit))
 
@@ -290,13 +299,6 @@ def entries_of_tree(db: Database, trees: Sequence[str], *, notes: bool = False) 
     which = f"NOT ({_OURS})" if notes else _OURS
     where = f"WHERE (tree IN ({some}) OR tree_all IN ({some})) AND {which} ORDER BY seq DESC"
     return _entries(db, where, (*trees, *trees)) if trees else []
-
-
-def attested_runs(db: Database, fingerprints: Sequence[str], limit: int) -> list[Entry]:
-    """The runs of tests in git notes that one of these keys signed, those that ended last first."""
-    signed = f"SELECT receipt FROM attestation WHERE fingerprint IN ({placeholders(fingerprints)})"
-    where = f"WHERE source = 'pytest' AND NOT ({_OURS}) AND id IN ({signed}) ORDER BY ended DESC LIMIT ?"
-    return _entries(db, where, (*fingerprints, limit))
 
 
 def here_first(entries: Iterable[Entry], trees: Sequence[str]) -> list[Entry]:

@@ -18,18 +18,15 @@ from typing import Any, Final
 
 from kl_hooks.errors import UsageProblem
 from kl_hooks.evidence.attestation import add_receipts, import_flaw, receipt_of, sign_receipt, signed_receipt
+from kl_hooks.evidence.common_events import import_events, share_events
 from kl_hooks.evidence.executed import Executed, executed_of_run, vouched_digest
 from kl_hooks.evidence.integrity import ledger_writer
 from kl_hooks.evidence.ledger import recent
-from kl_hooks.evidence.shared_symbols import KEPT, merge_shared, share_executed
-from kl_hooks.evidence.shared_symbols import SORT as EXECUTED
+from kl_hooks.evidence.shared_symbols import NEWEST, share_executed
 from kl_hooks.evidence.trust import IMPORTED, NOTES, ran_no_test
 from kl_hooks.git.notes import (
-    FETCHED,
-    Lines,
     change_lines,
     fetch_notes,
-    merge_lines,
     own_ref,
     push_notes,
     read_lines,
@@ -38,6 +35,7 @@ from kl_hooks.git.notes import (
     writer_name,
 )
 from kl_hooks.git.repository import Repository, head
+from kl_hooks.hookspecs import CommonEvent
 from kl_hooks.model.canonical import canonical, replace_surrogates
 from kl_hooks.model.receipt import HEADER_KEYS, Evidence, Receipt, SignedReceipt, receipt_id
 from kl_hooks.model.text import counted, one_line
@@ -55,8 +53,6 @@ _DETAILS: Final = ("path", "line", "by")
 _RUNS: Final = 200
 """The newest runs that a push looks at."""
 _SHOWN: Final = 10
-_MERGES: Final = {_SORT: merge_lines, EXECUTED: merge_shared}
-"""Sort of data → how two refs of one writer become one."""
 _NO_SETS: Final[Mapping[str, Executed]] = {}
 
 
@@ -141,8 +137,11 @@ class Shared:
     signed: bool = False
     pushed: bool = False
     """Whether there was something to push, and the remote took it."""
+    events: tuple[CommonEvent, ...] = ()
+    """Claims, rejections, counts and the like of this clone that were written too."""
     imported: int = 0
     """New receipts of others."""
+    imported_events: int = 0
     writers: tuple[str, ...] = ()
     """The others whose notes were fetched."""
     refused: tuple[str, ...] = ()
@@ -152,13 +151,15 @@ class Shared:
     """What was not done, and why: no network, a refused push."""
 
     def to_dict(self) -> dict[str, Any]:
-        """`kl.sync/1`."""
+        """`kl.sync/2`."""
         runs = [
             {"run": one.run, "source": one.source, "tree": one.tree, "tests": len(one.evidence),
              "verdict": one.result.get("verdict"), "at": one.ended} for one in self.added
         ]  # fmt: skip
+        events = [one._asdict() | {"body": dict(one.body)} for one in self.events]
         return {
-            "schema": "kl.sync/1", "writer": self.writer, "remote": self.remote, "added": runs, "signed": self.signed,
+            "schema": "kl.sync/2", "events": events, "imported_events": self.imported_events,
+            "writer": self.writer, "remote": self.remote, "added": runs, "signed": self.signed,
             "pushed": self.pushed, "imported": self.imported, "writers": list(self.writers),
             "refused": list(self.refused), "refusals": self.refusals, "remarks": list(self.remarks),
         }  # fmt: skip
@@ -203,8 +204,10 @@ def share(
             # before the receipts: these are written once, and vouch for the sets
             remarks += share_executed(repo, writer, new, sets)
             _write_receipts(repo, writer, new, key)
-        pushed = fetched and push_notes(repo, remote, writer, _MERGES, remarks)
-        done = replace(done, added=tuple(new), signed=bool(key and new), pushed=pushed)
+        events = [] if given else share_events(ws, repo, writer, key, dry_run=dry_run)
+        pushed = fetched and push_notes(repo, remote, writer, remarks)
+        signed = key is not None and bool(new or events)
+        done = replace(done, added=tuple(new), events=tuple(events), signed=signed, pushed=pushed)
     return replace(done, remarks=(*remarks, *done.remarks))
 
 
@@ -247,10 +250,10 @@ def _write_receipts(repo: Repository, writer: str, receipts: Sequence[Receipt], 
 def _executed_here(ws: Workspace, receipts: Sequence[Receipt]) -> dict[str, Executed | None]:
     """What the tests of the newest of these runs executed, by run."""
     with ws.store.reading() as db:
-        return {one.run: executed_of_run(db, one.run) for one in receipts[-KEPT:]} if db else {}
+        return {one.run: executed_of_run(db, one.run) for one in receipts[-NEWEST:]} if db else {}
 
 
-def _without(notes: Lines, runs: Collection[str]) -> Lines:
+def _without(notes: Mapping[str, list[bytes]], runs: Collection[str]) -> dict[str, list[bytes]]:
     """The notes without the lines of these runs."""
     return {tree: [one for one in some if _run_of(one) not in runs] for tree, some in notes.items()}
 
@@ -297,9 +300,18 @@ def import_notes(ws: Workspace) -> Shared:
                     "INSERT INTO evidence_cursor (name, value) VALUES (?, ?)"
                     " ON CONFLICT (name) DO UPDATE SET value = excluded.value", (f"notes:{ref}", commit),
                 )  # fmt: skip
-    writers = tuple(sorted({ref.rpartition("/")[2] for ref in tips if ref.startswith(FETCHED)}))
+    events, refused_events = import_events(ws, repo)
+    refused += refused_events
+    writers = tuple(sorted({ref.rpartition("/")[2] for ref in tips if not ref.startswith(own_ref(_SORT, ""))}))
     shown = tuple(refused[:_SHOWN])
-    return Shared(imported=new, writers=writers, refused=shown, refusals=len(refused), remarks=tuple(remarks))
+    return Shared(
+        imported=new,
+        imported_events=events,
+        writers=writers,
+        refused=shown,
+        refusals=len(refused),
+        remarks=tuple(remarks),
+    )
 
 
 def _read_ref(

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from kl_hooks.hookspecs import Policy, Retriever, Schema, Source, hookimpl
+from kl_hooks.hookspecs import CommonEvent, Policy, Retriever, Schema, Source, hookimpl
+
+if TYPE_CHECKING:
+    from kl_hooks.workspace import Workspace
 
 # A step that has landed is never edited, its comments included: two of them name `evidence/columns.py`, whose
 # functions are in `ledger.py` today.
@@ -164,9 +167,34 @@ _ATTESTATION_SCHEMA: Final = Schema(
 )
 
 
+_COMMON: Final = """
+CREATE TABLE common_event (
+    -- Events of other clones: a claim, a rejection, one more failure. Whom to trust is decided when they are read.
+    event TEXT NOT NULL,              -- sha256 of the event
+    fingerprint TEXT NOT NULL,        -- SHA256:… of the public key that signed it
+    batch TEXT NOT NULL,              -- sha256 of the line that it came in
+    name TEXT NOT NULL,
+    record TEXT NOT NULL,             -- the Id it is about
+    author TEXT NOT NULL,
+    at TEXT NOT NULL,                 -- ISO 8601, UTC
+    body TEXT NOT NULL,               -- canonical JSON
+    added TEXT NOT NULL,              -- when this store first saw it, ISO 8601
+    PRIMARY KEY (event, fingerprint)
+);
+"""
+_COMMON_SCHEMA: Final = Schema(owner="common_events", database="kl", steps=(_COMMON,))
+
+
 @hookimpl
 def kl_schema() -> Sequence[Schema]:
-    return [SCHEMA, EXECUTED, _RECALL_SCHEMA, _ATTESTATION_SCHEMA]
+    return [SCHEMA, EXECUTED, _RECALL_SCHEMA, _ATTESTATION_SCHEMA, _COMMON_SCHEMA]
+
+
+@hookimpl
+def kl_common_events(workspace: Workspace) -> list[CommonEvent]:
+    from kl_hooks.evidence.claims import claims_to_share
+
+    return claims_to_share(workspace)
 
 
 @hookimpl

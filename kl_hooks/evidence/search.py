@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
-from kl_hooks.evidence.claims import current_claims
+from kl_hooks.evidence.claims import current_claims, known_assertions
 from kl_hooks.evidence.commits import LoggedCommit, commits_by_sha
 from kl_hooks.evidence.ingestion import sync_evidence
 from kl_hooks.evidence.ledger import Entry, entries_of_tree, here_first, recent
@@ -38,7 +38,7 @@ def update_search_index(ws: Workspace, db: Database) -> None:
     with ws.store.reading("graph") as index:
         have = owners(index, (COMMIT, "test", FAILURE, CLAIM)) if index else set()
     batch = dict(_commit_documents(db, have)) | (_failure_documents(newest, have) if newest else {})
-    batch |= _claim_documents(db, have)
+    batch |= _claim_documents(ws, db, have)
     if batch:
         with ws.store.writing("graph") as index, index.transaction():
             replace_many(index, batch)
@@ -54,9 +54,9 @@ def _commit_documents(db: Database, have: set[str]) -> Iterable[tuple[str, list[
             yield f"commit:{sha}", [Document(f"commit:{sha}", COMMIT, "", 0, subject, words)]
 
 
-def _claim_documents(db: Database, have: set[str]) -> dict[str, list[Document]]:
+def _claim_documents(ws: Workspace, db: Database, have: set[str]) -> dict[str, list[Document]]:
     """The asserted claims that are not there yet, and no document for those that were archived or made again."""
-    rows = db.rows("SELECT id, text, about, author, made_at FROM claim ORDER BY id")
+    rows = [(one.id, one.text, one.about, one.author, one.made_at) for one in known_assertions(ws, db)]
     made = {
         # with its time, so that a claim which is made again replaces its older document
         f"claim:{key}:{at}": [Document(f"claim:{key}", CLAIM, "", 0, text, f"{about}\n{author}")]

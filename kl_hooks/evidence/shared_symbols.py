@@ -19,17 +19,17 @@ from hashlib import sha256
 from typing import Any, Final
 
 from kl_hooks.evidence.executed import EXECUTED_SCHEMA, Executed, executed_from_dict, executed_to_dict, vouched_digest
-from kl_hooks.git.notes import move_ref, own_ref, refs_of, rows_of, tip, write_blobs, write_tree
+from kl_hooks.git.notes import move_ref, own_ref, refs_of, rows_of, write_blobs, write_tree
 from kl_hooks.git.objects import read_blobs
 from kl_hooks.git.repository import Repository
 from kl_hooks.model.canonical import canonical, replace_surrogates
 from kl_hooks.model.receipt import Receipt
 from kl_hooks.store.redaction import redact
 
-SORT: Final = "executed"
+_SORT: Final = "executed"
 """Of the refs."""
-KEPT: Final = 40
-"""The newest runs of a writer whose sets are kept: no more are looked at for one content."""
+NEWEST: Final = 40
+"""The newest runs of a writer, whose sets stay: no more are looked at for one content."""
 _MOST_PACKED: Final = 2 * 1024 * 1024
 """Compressed bytes of the sets of one run that travel (a run of 20,000 tests has about 600,000)."""
 _MOST_TEXT: Final = 64 * 1024 * 1024
@@ -70,7 +70,7 @@ def _withheld(executed: Executed, receipt: Receipt) -> str:
 
 
 def _write(repo: Repository, writer: str, runs: Sequence[tuple[Receipt, Executed]]) -> None:
-    """Add the sets of these runs to the ref of this clone; those of the newest `KEPT` stay. GitFailed."""
+    """Add the sets of these runs to the ref of this clone; those of the newest `NEWEST` stay. GitFailed."""
     new = {_entry(receipt): _parts(executed_to_dict(executed)) for receipt, executed in runs}
     ids = iter(write_blobs(repo, (part for parts in new.values() for part in parts)))
     folders = {name: write_tree(repo, {f"{n:05}": ("blob", next(ids)) for n in range(len(parts))})
@@ -78,33 +78,23 @@ def _write(repo: Repository, writer: str, runs: Sequence[tuple[Receipt, Executed
 
     def make_tree(old: str) -> str:
         rows = _folders(repo, old) | {name: ("tree", one) for name, one in folders.items()}
-        return write_tree(repo, {name: rows[name] for name in sorted(rows)[-KEPT:]})
+        return write_tree(repo, {name: rows[name] for name in sorted(rows)[-NEWEST:]})
 
-    move_ref(repo, own_ref(SORT, writer), make_tree)
-
-
-def merge_shared(repo: Repository, ref: str, theirs: str) -> None:
-    """Add the sets of another ref of the same writer."""
-
-    def make_tree(old: str) -> str:
-        rows = _folders(repo, tip(repo, theirs)) | _folders(repo, old)
-        return write_tree(repo, {name: rows[name] for name in sorted(rows)[-KEPT:]})
-
-    move_ref(repo, ref, make_tree, tip(repo, theirs))
+    move_ref(repo, own_ref(_SORT, writer), make_tree)
 
 
 def _known(repo: Repository, writer: str) -> frozenset[str]:
     """The digests of the sets that this clone's ref has."""
-    return frozenset(name.partition("-")[2] for name in _folders(repo, tip(repo, own_ref(SORT, writer))))
+    return frozenset(name.partition("-")[2] for name in _folders(repo, own_ref(_SORT, writer)))
 
 
 def _folders(repo: Repository, commit: str) -> dict[str, tuple[str, str]]:
-    rows = rows_of(repo, commit) if commit else {}
+    rows = rows_of(repo, commit)
     return {name: one for name, one in rows.items() if one[0] == "tree" and _ENTRY.fullmatch(name)}
 
 
 def _entry(receipt: Receipt) -> str:
-    """The folder of a run: names in the order of time, so that the oldest can be left out."""
+    """The folder of a run: names in the order of time, so that the oldest can be removed."""
     moment = re.sub(r"\D", "", receipt.ended)[:14].ljust(14, "0")
     return f"{moment}-{vouched_digest(receipt.environment)}"
 
@@ -114,7 +104,7 @@ def read_shared(repo: Repository, receipt: Receipt) -> Executed | None:
     digest = vouched_digest(receipt.environment)
     if not re.fullmatch(r"[0-9a-f]{64}", digest):
         return None
-    for commit in dict.fromkeys(refs_of(repo, SORT).values()):
+    for commit in dict.fromkeys(refs_of(repo, _SORT).values()):
         found = _read_folder(repo, commit, _entry(receipt), digest)
         # a digest fits one run alone, but its name is in what was digested, and the receipt's must be that one
         if found is not None and found.run == receipt.run:

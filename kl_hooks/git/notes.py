@@ -1,4 +1,4 @@
-"""Refs for what clones exchange: each clone writes its own, by compare-and-swap; a remote's are fetched beside them.
+"""Refs for what clones exchange: each clone writes its own, by compare-and-swap; a remote's are fetched too.
 
 A clone writes `refs/notes/kl/<sort>/<writer>`, one for each sort of data; those of a remote are fetched to
 `refs/notes/kl-remote/<remote>/<sort>/<writer>`. Most are git notes: files of JSON lines, named by what they are about.
@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import re
 import secrets
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
 from kl_hooks.errors import UsageProblem
@@ -20,7 +19,7 @@ from kl_hooks.git.repository import Repository, git_in
 from kl_hooks.git.run import GitFailed
 from kl_hooks.model.text import one_line
 
-FETCHED: Final = "refs/notes/kl-remote/"
+_FETCHED: Final = "refs/notes/kl-remote/"
 _OWN: Final = "refs/notes/kl/"
 _TRIES: Final = 8
 _MOST_BYTES: Final = 64 * 1024 * 1024
@@ -32,9 +31,8 @@ _NAME: Final = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _WRITER: Final = re.compile(r"[a-z0-9][a-z0-9-]{3,39}")
 _REMOTE: Final = re.compile(r"[^-\s\0][^\s\0]*")
 _TIMEOUT: Final = 120.0
-
-Lines = Mapping[str, list[bytes]]
-"""Name of a file → its lines."""
+_MODES: Final = {"blob": "100644", "tree": "040000"}
+_Lines = Mapping[str, list[bytes]]
 
 
 def writer_name(repo: Repository, remote: str, *, create: bool) -> str:
@@ -60,10 +58,6 @@ def own_ref(sort: str, writer: str) -> str:
     return f"{_OWN}{sort}/{writer}"
 
 
-def _fetched_ref(remote: str, sort: str, writer: str) -> str:
-    return f"{FETCHED}{_folder(remote)}/{sort}/{writer}"
-
-
 def _folder(remote: str) -> str:
     """A name for the refs of a remote that may be a path or an address."""
     return re.sub(r"[^A-Za-z0-9_-]+", "-", remote).strip("-") or "remote"
@@ -72,14 +66,14 @@ def _folder(remote: str) -> str:
 def refs_of(repo: Repository, sort: str) -> dict[str, str]:
     """Ref → its commit, of all writers of a sort of data: those of this clone, and fetched ones."""
     found = {}
-    for row in git_in(repo, "for-each-ref", "--format=%(objectname) %(refname)", FETCHED, _OWN).decode().splitlines():
+    for row in git_in(repo, "for-each-ref", "--format=%(objectname) %(refname)", _FETCHED, _OWN).decode().splitlines():
         commit, _, ref = row.partition(" ")
         if ref.rpartition("/")[0].rpartition("/")[2] == sort:
             found[ref] = commit
     return found
 
 
-def tip(repo: Repository, ref: str) -> str:
+def _tip(repo: Repository, ref: str) -> str:
     """The commit of a ref; empty where there is none."""
     out = git_in(repo, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}", ok=(0, 1, 128))
     return out.decode("ascii", "replace").strip()
@@ -97,8 +91,8 @@ def rows_of(repo: Repository, commit: str, *options: str, folder: str = "") -> d
     found = {}
     for row in git_in(repo, "ls-tree", "-z", "--full-tree", *options, tree).decode("utf-8", "replace").split("\0"):
         about, tab, path = row.partition("\t")
-        if tab:
-            _, kind, identifier = about.split()
+        _, kind, identifier = about.split() if tab else ("", "", "")
+        if kind in _MODES:  # no submodules
             found[path] = (kind, identifier)
     return found
 
@@ -113,7 +107,7 @@ def move_ref(repo: Repository, ref: str, make_tree: Callable[[str], str], other:
     parent.
     """
     for attempt in range(_TRIES):
-        old = tip(repo, ref)
+        old = _tip(repo, ref)
         tree = make_tree(old)
         if old and not other and tree == git_in(repo, "rev-parse", f"{old}^{{tree}}").decode().strip():
             return
@@ -132,8 +126,7 @@ def move_ref(repo: Repository, ref: str, make_tree: Callable[[str], str], other:
 
 def write_tree(repo: Repository, rows: Mapping[str, tuple[str, str]]) -> str:
     """The ID of a tree with these entries (name → (kind, ID)), which is written."""
-    modes = {"blob": "100644", "tree": "040000"}
-    lines = (f"{modes[kind]} {kind} {identifier}\t{name}\n" for name, (kind, identifier) in sorted(rows.items()))
+    lines = (f"{_MODES[kind]} {kind} {identifier}\t{name}\n" for name, (kind, identifier) in sorted(rows.items()))
     return git_in(repo, "mktree", stdin="".join(lines).encode()).decode().strip()
 
 
@@ -176,12 +169,12 @@ def read_lines(repo: Repository, ref: str, remarks: list[str] | None = None) -> 
 
 def _blobs_of(repo: Repository, ref: str) -> dict[str, str]:
     """Name → blob. Other tools fan notes out in folders: the parts of their names are put together."""
-    named = {path.replace("/", ""): one for path, one in (rows_of(repo, ref, "-r") if tip(repo, ref) else {}).items()}
+    named = {path.replace("/", ""): one for path, one in (rows_of(repo, ref, "-r") if _tip(repo, ref) else {}).items()}
     return {name: one for name, (kind, one) in named.items() if kind == "blob" and _NAME.fullmatch(name)}
 
 
-def change_lines(repo: Repository, ref: str, change: Callable[[Lines], Lines], other: str = "") -> None:
-    """Change the files of a ref; raises as `move_ref`, and `other` as there."""
+def change_lines(repo: Repository, ref: str, change: Callable[[_Lines], _Lines]) -> None:
+    """Change the files of a ref; raises as `move_ref`."""
 
     def make_tree(old: str) -> str:
         before = read_lines(repo, old) if old else {}
@@ -192,22 +185,15 @@ def change_lines(repo: Repository, ref: str, change: Callable[[Lines], Lines], o
         blobs |= zip(edited, written, strict=True)
         return write_tree(repo, {name: ("blob", blobs[name]) for name in after})
 
-    move_ref(repo, ref, make_tree, other)
+    move_ref(repo, ref, make_tree)
 
 
-def with_lines(files: Lines, lines: Iterable[tuple[str, str]]) -> dict[str, list[bytes]]:
+def with_lines(files: _Lines, lines: Iterable[tuple[str, str]]) -> dict[str, list[bytes]]:
     """The files with these lines too. Sorted and unique, so that any order of merges gives the same bytes."""
     found = {name: set(some) for name, some in files.items()}
     for name, line in lines:
         found.setdefault(name, set()).add(line.encode())
     return {name: sorted(some) for name, some in found.items()}
-
-
-def merge_lines(repo: Repository, ref: str, theirs: str) -> None:
-    """Add the lines of another ref of the same writer."""
-    files = read_lines(repo, theirs)
-    lines = [(name, line.decode("utf-8", "replace")) for name, some in files.items() for line in some]
-    change_lines(repo, ref, partial(with_lines, lines=lines), tip(repo, theirs))
 
 
 # -- travelling
@@ -226,17 +212,11 @@ def fetch_notes(repo: Repository, remote: str, remarks: list[str]) -> bool:
         return False
 
 
-def push_notes(
-    repo: Repository, remote: str, writer: str, merges: Mapping[str, Callable[[Repository, str, str], None]],
-    remarks: list[str],
-) -> bool:  # fmt: skip
-    """Push the refs of this clone, where the remote does not have them; whether it took them.
-
-    `merges`: sort of data → how another ref of the same writer is merged into this clone's.
-    """
+def push_notes(repo: Repository, remote: str, writer: str, remarks: list[str]) -> bool:
+    """Push the refs of this clone, where the remote does not have them; whether it took them."""
     for _ in range(_TRIES):
-        refs = {own_ref(sort, writer): _fetched_ref(remote, sort, writer) for sort in merges}
-        moved = [ref for ref, there in refs.items() if tip(repo, ref) not in ("", tip(repo, there))]
+        refs = {ref: ref.replace(_OWN, f"{_FETCHED}{_folder(remote)}/", 1) for ref in _own_refs(repo, writer)}
+        moved = [ref for ref, there in refs.items() if _tip(repo, ref) != _tip(repo, there)]
         if not moved:
             return False
         try:
@@ -250,17 +230,37 @@ def push_notes(
                 return False
             if not fetch_notes(repo, remote, remarks):
                 return False
-            for sort, merge in merges.items():
-                there = _fetched_ref(remote, sort, writer)
-                if tip(repo, there) not in ("", *_history(repo, own_ref(sort, writer))):
-                    merge(repo, own_ref(sort, writer), there)
+            for ref, there in refs.items():
+                _merge(repo, ref, _tip(repo, there))
     remarks.append("not pushed: the remote's notes moved each time. Run kl sync again.")
     return False
 
 
-def _history(repo: Repository, ref: str) -> Sequence[str]:
-    """The commits of a ref."""
-    return git_in(repo, "rev-list", ref).decode().split() if tip(repo, ref) else ()
+def _own_refs(repo: Repository, writer: str) -> list[str]:
+    refs = git_in(repo, "for-each-ref", "--format=%(refname)", _OWN).decode().split()
+    return [ref for ref in refs if ref.rpartition("/")[2] == writer]
+
+
+def _merge(repo: Repository, ref: str, theirs: str) -> None:
+    """Add what another commit of the same writer has: its files and folders, and the lines of files that both have."""
+    if theirs in ("", *git_in(repo, "rev-list", ref).decode().split()):
+        return
+
+    def make_tree(old: str) -> str:
+        here, there = rows_of(repo, old), rows_of(repo, theirs)
+        both = [name for name in here.keys() & there.keys() if here[name] != there[name] and here[name][0] == "blob"]
+        contents = read_blobs(repo, [rows[name][1] for name in both for rows in (here, there)])
+        merged = write_blobs(repo, (_all_lines(mine, next(contents)) for mine in contents))
+        return write_tree(repo, there | here | {name: ("blob", one) for name, one in zip(both, merged, strict=True)})
+
+    move_ref(repo, ref, make_tree, theirs)
+
+
+def _all_lines(mine: bytes | None, theirs: bytes | None) -> bytes:
+    """The lines of both, sorted; ours alone where the other is larger than any that we write."""
+    if theirs is None or theirs.count(b"\n") > _MOST_LINES:
+        return mine or b""
+    return b"".join(line + b"\n" for line in sorted({*(mine or b"").splitlines(), *theirs.splitlines()}))
 
 
 def fetch_with(repo: Repository, remote: str) -> str:
@@ -276,4 +276,4 @@ def fetch_with(repo: Repository, remote: str) -> str:
 
 def _refspec(remote: str) -> str:
     """What `git fetch` must fetch so that evidence comes with the commits."""
-    return f"+{_OWN}*:{FETCHED}{_folder(remote)}/*"
+    return f"+{_OWN}*:{_FETCHED}{_folder(remote)}/*"

@@ -10,11 +10,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
+from kl_hooks.evidence.common_events import common_events
+from kl_hooks.hookspecs import CommonEvent
 from kl_hooks.kinds.catalog import FAILURE
 from kl_hooks.model.package import Candidate
 from kl_hooks.model.record import Record
 from kl_hooks.model.text import one_line
-from kl_hooks.records.events import Event, OccurrenceCount, append_events, occurrence_counts
+from kl_hooks.records.events import Event, OccurrenceCount, append_events, list_events, occurrence_counts
 from kl_hooks.records.query import get_records
 from kl_hooks.records.repository import IdTaken, identity_digest
 from kl_hooks.records.retrieval import record_candidate
@@ -73,7 +75,26 @@ def _record_again(ws: Workspace, record: Record, raw: Mapping[str, Any], by: str
 
 def occurrences(ws: Workspace, record: Record) -> OccurrenceCount:
     """Return how often it happened: the count in its file, and the Events of this clone since."""
-    return occurrence_counts(ws, FAILURE, [record])[record.id]
+    return occurrence_counts(ws, FAILURE, [record], _elsewhere(ws))[record.id]
+
+
+def failures_to_share(ws: Workspace) -> list[CommonEvent]:
+    """The recorded failures of this clone: one event for each time."""
+    # the name that the counts in files have for this clone (`records.events`); none was written yet where it has none
+    clone = next((str(one.body.get("id")) for one in list_events(ws, name="clone")), "")
+    return [
+        CommonEvent(one.name, one.record, one.session, one.at, {"clone": clone, "number": one.seq})
+        for one in list_events(ws, name=FAILURE.counted)
+    ]
+
+
+def _elsewhere(ws: Workspace) -> dict[str, dict[str, list[str]]]:
+    """ID → other clone → when it failed there."""
+    found: dict[str, dict[str, list[str]]] = {}
+    with ws.store.reading() as db:
+        for one in common_events(ws, db, (FAILURE.counted,)):
+            found.setdefault(one.record, {}).setdefault(str(one.body.get("clone") or ""), []).append(one.at)
+    return found
 
 
 def times_phrase(count: int) -> str:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from kl_hooks.hookspecs import Staleness, hookimpl
 
 if TYPE_CHECKING:
-    from kl_hooks.hookspecs import Retriever
+    from kl_hooks.hookspecs import CommonEvent, Retriever
     from kl_hooks.model.kind import Kind
+    from kl_hooks.workspace import Workspace
 
 
 @hookimpl
@@ -17,6 +18,14 @@ def kl_kinds() -> Sequence[Kind]:
     from kl_hooks.kinds.catalog import KINDS
 
     return KINDS
+
+
+@hookimpl
+def kl_common_events(workspace: Workspace) -> Iterable[CommonEvent]:
+    from kl_hooks.kinds.failure import failures_to_share
+    from kl_hooks.kinds.memory.review import reviews_to_share
+
+    return [*reviews_to_share(workspace), *failures_to_share(workspace)]
 
 
 @hookimpl

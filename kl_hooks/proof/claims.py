@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kl_hooks.clock import micros
 from kl_hooks.errors import UsageProblem
-from kl_hooks.evidence.claims import add_claim, all_claims, asserted_claims, claims_about
+from kl_hooks.evidence.claims import add_claim, all_claims, claims_about, known_assertions
 from kl_hooks.evidence.commits import LoggedCommit, newest_commits
 from kl_hooks.evidence.ingestion import sync_evidence
 from kl_hooks.evidence.ledger import Entry, recent
@@ -89,7 +89,7 @@ def newest_claims(ws: Workspace, ids: Collection[str]) -> dict[str, Claim]:
         if db is None:
             return {}
         # first whether there is any: what evidence shows is much to read
-        about = {one.about for one in asserted_claims(db, ws.clock.now()) if one.freshness != "expired"} & set(ids)
+        about = {one.about for one in known_assertions(ws, db) if one.freshness != "expired"} & set(ids)
         found = claims_about(ws, db, about) if about else []
     live = [one for one in found if one.freshness != "expired"]
     newest = {one.about: one for one in sorted(live, key=lambda one: (one.made_at, one.id))}
@@ -98,7 +98,7 @@ def newest_claims(ws: Workspace, ids: Collection[str]) -> dict[str, Claim]:
 
 def stale_claims(ws: Workspace, db: Database) -> list[Claim]:
     """Return the claims that somebody made and that are stale, oldest first."""
-    live = [one for one in asserted_claims(db, ws.clock.now()) if one.freshness != "expired"]
+    live = [one for one in known_assertions(ws, db) if one.freshness != "expired"]
     return [one for one in assess(ws, live) if one.freshness == OLDER_TREE]
 
 
@@ -238,7 +238,7 @@ def history_of(ws: Workspace, db: Database, name: str) -> SubjectHistory:
     tests = _latest_results(runs[:RECENT_RUNS], bare) if prefix in ("", "test", "file") else {}
     commits = [c for c in newest_commits(db, RECENT_COMMITS) if any(_is_inside(path, bare) for path in c.files)]
     about = {name, f"{prefix or 'file'}:{bare}", f"test:{bare}"}
-    asserted = {claim.id for claim in asserted_claims(db, ws.clock.now()) if claim.about in about}
+    asserted = {claim.id for claim in known_assertions(ws, db) if claim.about in about}
     claims = assess(ws, [one for one in claims_about(ws, db, about) if one.id in asserted]) if asserted else []
     return SubjectHistory(tuple(tests[key] for key in sorted(tests)), tuple(commits), tuple(claims))
 

@@ -25,6 +25,11 @@ CONTENT: Final = "content"
 """In the body of an Event: SHA-256 of the file as a person has written it through kl."""
 
 
+Others = Mapping[str, Sequence[str]]
+"""Other clone → the moments of its Events."""
+_NO_OTHERS: Final[Others] = {}
+
+
 @dataclass(frozen=True, slots=True)
 class Event:
     """Something that happened to a record."""
@@ -99,26 +104,32 @@ def stored_events(db: Database, where: str, params: Sequence[Any]) -> list[Event
     return [Event(n, r, s, json.loads(body), at, seq) for n, r, s, body, at, seq in db.rows(sql, params)]
 
 
-def occurrence_count(record: Record, clone: str, moments: Sequence[str], *, made_here: bool = False) -> OccurrenceCount:
+def occurrence_count(
+    record: Record, clone: str, moments: Sequence[str], *, made_here: bool = False, others: Others = _NO_OTHERS
+) -> OccurrenceCount:
     """Return the base count of the file plus the Events of this clone that it does not include. Pure.
 
     `moments`: of the Events of this clone. `made_here`: this clone made the record; then a file without a count, as
-    releases before 0.2 wrote it, was counted by its first Event.
+    releases before 0.2 wrote it, was counted by its first Event. `others`: moments by other clones.
     """
     by_clone = {name: int(number) for name, number in _counts_by_clone(record).items() if number.isdecimal()}
     # the larger: a merge may have taken either number, and the lines of both clones (ADR-0019)
     base = max(record.number("occurrence_count"), sum(by_clone.values()))
     base = base or (0 if made_here and moments else 1)
     new = max(0, len(moments) - by_clone.get(clone, 0))
-    first = min([one for one in (record.text("date"), *moments) if one], default="")
-    last = max([one for one in (record.text("last_occurred"), *moments) if one], default=first)
-    return OccurrenceCount(base + new, first, last, len(moments), new)
+    there = sum(max(0, len(some) - by_clone.get(name, 0)) for name, some in others.items() if name != clone or not name)
+    known = [*moments, *(one for some in others.values() for one in some)]
+    first = min([one for one in (record.text("date"), *known) if one], default="")
+    last = max([one for one in (record.text("last_occurred"), *known) if one], default=first)
+    return OccurrenceCount(base + new + there, first, last, len(moments), new)
 
 
-def occurrence_counts(ws: Workspace, kind: Kind, records: Sequence[Record]) -> dict[str, OccurrenceCount]:
-    """Return ID → how often each of these records happened."""
+def occurrence_counts(
+    ws: Workspace, kind: Kind, records: Sequence[Record], others: Mapping[str, Others] | None = None
+) -> dict[str, OccurrenceCount]:
+    """Return ID → how often each of these records happened. `others`: ID → what other clones know of it."""
     with ws.store.reading() as db:
-        return _occurrence_counts(db, kind, records)
+        return _occurrence_counts(db, kind, records, others=others)
 
 
 def counted_fields(
@@ -174,8 +185,9 @@ def stored_records(ws: Workspace, ids: Sequence[str]) -> dict[str, StoredRecord]
 
 
 def _occurrence_counts(
-    db: Database | None, kind: Kind, records: Sequence[Record], *, new: bool = False
-) -> dict[str, OccurrenceCount]:
+    db: Database | None, kind: Kind, records: Sequence[Record], *, new: bool = False,
+    others: Mapping[str, Others] | None = None,
+) -> dict[str, OccurrenceCount]:  # fmt: skip
     if db is None:
         return {one.id: occurrence_count(one, "", ()) for one in records}
     moments: dict[str, list[str]] = {one.id: [] for one in records}
@@ -188,7 +200,12 @@ def _occurrence_counts(
             else:
                 made.add(identifier)
     clone = _clone_id(db)
-    return {one.id: occurrence_count(one, clone, moments[one.id], made_here=new or one.id in made) for one in records}
+    return {
+        one.id: occurrence_count(
+            one, clone, moments[one.id], made_here=new or one.id in made, others=(others or {}).get(one.id, _NO_OTHERS)
+        )
+        for one in records
+    }
 
 
 def _counts_by_clone(record: Record) -> dict[str, str]:

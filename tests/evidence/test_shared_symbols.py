@@ -14,6 +14,7 @@ from hypothesis import given
 from kl_hooks.evidence import shared_symbols as subject
 from kl_hooks.evidence.executed import Executed, executed_to_dict
 from kl_hooks.evidence.ingestion import snapshot
+from kl_hooks.git import notes
 from kl_hooks.git.notes import own_ref, read_lines, refs_of, rows_of, write_blobs, write_tree
 from kl_hooks.model.canonical import canonical
 from kl_hooks.model.receipt import Receipt
@@ -95,7 +96,7 @@ def test_sets_that_no_trusted_receipt_names_transfer_nothing(
     edited(bob, "calc.py", FILES["calc.py"].replace("a + b", "a + b + 0"))
     repo = bob.workspace().repo
     assert repo
-    [(ref, commit)] = refs_of(repo, subject.SORT).items()
+    [(ref, commit)] = refs_of(repo, subject._SORT).items()
     [folder] = rows_of(repo, commit)
     ids = [one for _, one in rows_of(repo, commit, folder=folder).values()]
     parts = [json.loads(one or b"") for one in subject.read_blobs(repo, ids)]
@@ -162,17 +163,18 @@ def named(one: Executed, number: int = 0) -> tuple[Receipt, Executed]:
 def test_the_newest_runs_stay_and_two_writers_of_one_name_are_merged(repo: Checkout) -> None:
     git = repo.workspace().repo
     assert git
-    made = [named(ONE, number) for number in range(subject.KEPT + 3)]
+    made = [named(ONE, number) for number in range(subject.NEWEST + 3)]
     subject._write(git, "first", made[:-1])
     subject._write(git, "other", made[-1:])
-    subject.merge_shared(git, own_ref(subject.SORT, "first"), own_ref(subject.SORT, "other"))
+    notes._merge(git, own_ref(subject._SORT, "first"), refs_of(git, subject._SORT)[own_ref(subject._SORT, "other")])
+    subject._write(git, "first", made[-1:])
     known = subject._known(git, "first")
     assert known == {one.digest for _, one in made[3:]}
     assert subject.read_shared(git, made[-1][0]) == made[-1][1]
     assert subject.read_shared(git, made[0][0]) is None, "older than the newest of this writer"
     # of all runs of the same sets only their names differ
-    repo.git("update-ref", "-d", own_ref(subject.SORT, "other"))
-    assert len(repo.git("rev-list", "--objects", "--all", "--in-commit-order").splitlines()) < 5 * subject.KEPT
+    repo.git("update-ref", "-d", own_ref(subject._SORT, "other"))
+    assert len(repo.git("rev-list", "--objects", "--all", "--in-commit-order").splitlines()) < 5 * subject.NEWEST
 
 
 def test_what_is_too_large_or_looks_like_a_secret_stays(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -199,7 +201,7 @@ def test_a_job_with_the_key_publishes_what_another_executed(
     done = publish.kl("sync", "--push", "--receipts", str(file))
     assert (done.returncode, "1 run written" in done.stdout) == (0, True), done
     repo = publish.workspace().repo
-    assert repo and len(refs_of(repo, subject.SORT)) == 1
+    assert repo and len(refs_of(repo, subject._SORT)) == 1
     [tree] = read_lines(repo, next(iter(refs_of(repo, "receipts"))))
     assert tree == publish.git("rev-parse", "HEAD^{tree}")
     assert publish.kl("evidence", "import", "receipts", str(file)).returncode == 0, "these lines are no receipts"

@@ -1,7 +1,7 @@
 """Receipts as JSON lines: `kl evidence export` writes them, `kl evidence import receipts` imports them.
 
 Every ID is recomputed: an edited line is refused. A receipt of another store is marked, and is not hard evidence. What
-tests executed may follow the receipts; it is published beside them, and not imported.
+tests executed may follow the receipts; it is published with them, and not imported.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from kl_hooks.evidence.executed import (
     runs_with_symbols,
 )
 from kl_hooks.evidence.journal import receipt_flaw
-from kl_hooks.evidence.shared_symbols import KEPT
+from kl_hooks.evidence.shared_symbols import NEWEST
 from kl_hooks.hookspecs import FileOfEvidence
 from kl_hooks.model.canonical import canonical, replace_surrogates
 from kl_hooks.model.problem import Problem
@@ -40,7 +40,7 @@ def to_lines(receipts: Iterable[Receipt]) -> Iterator[str]:
 
 def executed_lines(db: Database) -> Iterator[str]:
     """What the tests of the newest runs executed, a line for each run."""
-    for run in runs_with_symbols(db, KEPT):
+    for run in runs_with_symbols(db, NEWEST):
         if (found := executed_of_run(db, run)) is not None:
             yield canonical(executed_to_dict(found)).decode()
 

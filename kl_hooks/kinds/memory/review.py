@@ -19,17 +19,27 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.clock import micros
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
+from kl_hooks.evidence.common_events import common_events
 from kl_hooks.evidence.ledger import receipt_headers
 from kl_hooks.evidence.provenance import agent, producer
 from kl_hooks.evidence.trust import observation
+from kl_hooks.hookspecs import CommonEvent
 from kl_hooks.kinds.catalog import MEMORY, REJECTED_MEMORIES
 from kl_hooks.kinds.memory.patterns import IMPORTANCE, Sighting, title_of
+from kl_hooks.model.canonical import digest
 from kl_hooks.model.claim import Observation, Tier, tier
 from kl_hooks.model.problem import Problem, Problems
 from kl_hooks.model.receipt import Evidence, Receipt
 from kl_hooks.model.record import Record
 from kl_hooks.model.text import one_line
-from kl_hooks.records.events import Event, append_events, events_by_record, rank_by_sessions, stored_records
+from kl_hooks.records.events import (
+    Event,
+    append_events,
+    events_by_record,
+    list_events,
+    rank_by_sessions,
+    stored_records,
+)
 from kl_hooks.records.liveness import quarantine_reasons
 from kl_hooks.records.query import RecordFilter, get_record, get_records, list_records
 from kl_hooks.records.repository import FileChanges
@@ -55,6 +65,9 @@ REVIEWED: Final = "reviewed"
 VERIFIED: Final = "verified"
 DISPROVEN: Final = "disproven"
 _FOLDED: Final = (REINFORCED, INJECTED, OPENED, OUTCOME, REVIEWED, VERIFIED, DISPROVEN)
+_CHECKED: Final = (VERIFIED, DISPROVEN)
+_SHARED: Final = (REINFORCED, OUTCOME, *_CHECKED)
+"""Of those that other clones should know. That something was shown, or opened, is of one clone."""
 _MOST_RECEIPTS: Final = 200
 _MOST_WEIGHED: Final = 20
 """The newest receipts of a memory, which decide its tier."""
@@ -118,8 +131,53 @@ class Tally:
 
 
 def tallies(ws: Workspace, ids: Sequence[str]) -> dict[str, Tally]:
-    """Return ID → the counters of its Events."""
-    return {one: tally_of(found) for one, found in events_by_record(ws, ids, _FOLDED).items()}
+    """Return ID → the counters of its Events, those of other clones included."""
+    own = events_by_record(ws, ids, _FOLDED)
+    with ws.store.reading() as db:
+        shared = common_events(ws, db, _SHARED)
+    for one in shared:
+        if one.record in own:
+            own[one.record].append(Event(one.name, one.record, one.author, one.body, one.at))
+    changed = {one.record for one in shared}
+    return {one: tally_of(_in_order(found) if one in changed else found) for one, found in own.items()}
+
+
+def _in_order(events: Sequence[Event]) -> list[Event]:
+    """The Events of several clones as they happened; what an agent checked counts for nothing where a person did."""
+    person = any(one.name in _CHECKED and not one.session.startswith("agent:") for one in events)
+    sound = (one for one in events if not (person and one.name in _CHECKED and one.session.startswith("agent:")))
+    return sorted(sound, key=lambda one: one.at)
+
+
+def reviews_to_share(ws: Workspace) -> list[CommonEvent]:
+    """What this clone knows for and against memories: sessions that showed them, outcomes, checks, reviews."""
+    found = [one for name in (*_SHARED, REVIEWED) for one in list_events(ws, name=name)]
+    reasons = read_rejections(ws)
+    made = []
+    for one in found:
+        body = {**one.body, "number": one.seq}
+        author = one.session
+        if one.name == REINFORCED:  # sessions count, and their names are nobody else's business
+            body.pop("receipts", None)  # of this store
+            author = f"session:{digest('session/1', one.session)[:16]}"
+        elif one.name == REVIEWED and one.body.get("do") == "reject":
+            body["reason"] = reasons.get(one.record, "")
+        made.append(CommonEvent(one.name, one.record, author, one.at, body))
+    return made
+
+
+def _common_rejections(ws: Workspace) -> dict[str, str]:
+    """ID → reason of each memory that its last review in another clone rejected; a person's before an agent's."""
+    with ws.store.reading() as db:
+        reviews = common_events(ws, db, (REVIEWED,))
+    last: dict[str, CommonEvent] = {}
+    for one in reviews:
+        if one.record not in last or one.by_person >= last[one.record].by_person:
+            last[one.record] = one
+    return {
+        name: one_line(str(one.body.get("reason") or f"rejected by {one.author}"), 200)
+        for name, one in last.items() if one.body.get("do") == "reject"
+    }  # fmt: skip
 
 
 def tally_of(events: Iterable[Event], start: Tally | None = None) -> Tally:
@@ -548,16 +606,23 @@ def write_rejections(ws: Workspace, changes: Mapping[str, str | None]) -> None:
 
 
 def sync_rejections(ws: Workspace) -> dict[str, str]:
-    """Reject the candidates of this clone that `rejected.txt` names; return its reasons by ID.
+    """Reject the candidates of this clone that `rejected.txt` or another clone does; return the reasons by ID.
 
     A memory that is approved here stays approved.
 
     Where the store can't be written they stay candidates for now, which nobody is shown either.
     """
-    reasons = read_rejections(ws)
+    written = read_rejections(ws)
+    reasons = _common_rejections(ws) | written
     for row in (stored_records(ws, list(reasons)) if reasons else {}).values():
         if row.rests == "state" and row.record.status == MEMORY.statuses[0]:
             values = {"status": "rejected", "reason": reasons[row.record.id] or None}
             with suppress(EnvironmentProblem, UsageProblem):
-                change_record(ws, row.record, values, how="reject", by="rejected.txt")
+                change_record(
+                    ws,
+                    row.record,
+                    values,
+                    how="reject",
+                    by="rejected.txt" if row.record.id in written else "another clone",
+                )
     return reasons

@@ -1,0 +1,199 @@
+"""Events that clones have in common: claims, rejections, counts of failures, and what speaks for or against a memory.
+
+A clone's are lines of `refs/notes/kl/events/<writer>`: each line is a batch of events with signatures over it. Lines
+are only added, and merged as a set; an event has a key, so one that is in two batches is one.
+
+They count as receipts do (ADR-0037): where a key that the reader trusts signed the batch, asked when they are read. Of
+others nothing is stored, so whoever can push can neither claim nor reject anything here.
+"""
+
+from __future__ import annotations
+
+import json
+from base64 import b64decode, b64encode
+from collections.abc import Collection
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from kl_hooks.clock import iso, micros
+from kl_hooks.hookspecs import CommonEvent
+from kl_hooks.model.canonical import canonical, digest, replace_surrogates
+from kl_hooks.model.text import one_line
+from kl_hooks.store.database import Database
+from kl_hooks.store.redaction import redact_value
+from kl_hooks.store.store import steps_taken
+from kl_hooks.workspace import Workspace
+
+if TYPE_CHECKING:
+    from kl_hooks.git.repository import Repository
+
+# `attestation` and `git.notes` are imported in functions: most stores have nothing of others, and reading that is all
+# that most commands do
+
+_SORT: Final = "events"
+"""Of the refs."""
+_SCHEMA: Final = "kl.events/1"
+_FILE: Final = sha256(b"kl/events").hexdigest()
+"""The one file of a ref."""
+_SIGNED: Final = b"kl/events/1\0"
+"""Before what is signed: a signature over a receipt (DSSE) is none over events."""
+_MOST_EVENTS: Final = 5000
+"""Of one batch, and of one clone: the newest."""
+_LONGEST: Final = 8000
+"""Bytes of the body of an event."""
+
+
+def _key(event: CommonEvent) -> str:
+    return digest("common-event/1", _row(event))
+
+
+def _row(event: CommonEvent) -> list[Any]:
+    return [event.name, event.record, event.author, event.at, event.body]
+
+
+def own_events(ws: Workspace) -> dict[str, CommonEvent]:
+    """The events of this clone that others should know, by key, oldest first."""
+    found = (one for answer in ws.plugins.hook.kl_common_events(workspace=ws) for one in answer)
+    sound = [one for one in found if not _flaw(one)]
+    newest = sorted(sound, key=lambda one: one.at)[-_MOST_EVENTS:]
+    return {_key(one): one for one in newest}
+
+
+def share_events(ws: Workspace, repo: Repository, writer: str, key: Path | None, *, dry_run: bool) -> list[CommonEvent]:
+    """Add what the ref of this clone does not have, with a key also what it has unsigned; what was added."""
+    from kl_hooks.evidence.attestation import sign
+    from kl_hooks.git.notes import change_lines, own_ref, read_lines, with_lines
+
+    ref = own_ref(_SORT, writer)
+    known = {
+        _key(one) for lines in read_lines(repo, ref).values() for line in lines for batch in [_read(line)]
+        if not isinstance(batch, str) and (batch[1] or key is None) for one in batch[0]
+    }  # fmt: skip
+    new = [one for name, one in own_events(ws).items() if name not in known]
+    if new and not dry_run:
+        rows = [_row(one) for one in new]
+        signatures = [sign(_SIGNED + canonical(rows), key)[1]] if key else []
+        plain = {"schema": _SCHEMA, "events": rows, "signatures": [b64encode(one).decode() for one in signatures]}
+        line = canonical(plain).decode()
+        change_lines(repo, ref, lambda files: with_lines(files, [(_FILE, line)]))
+    return new
+
+
+def import_events(ws: Workspace, repo: Repository) -> tuple[int, list[str]]:
+    """Import what trusted keys signed, of all refs that moved; (how many are new, what was refused and why)."""
+    from kl_hooks.evidence.attestation import trusted_keys
+    from kl_hooks.evidence.integrity import ledger_writer
+    from kl_hooks.git.notes import read_lines, refs_of
+
+    trusted = trusted_keys(ws).keys
+    now = iso(ws.clock.now())
+    with ws.store.reading() as db:
+        there = db if db is not None and _has_table(db) else None
+        sql = "SELECT name, value FROM evidence_cursor WHERE name LIKE 'events:%'"
+        cursors: dict[str, str] = dict(there.rows(sql)) if there else {}
+        batches = {str(one) for (one,) in there.rows("SELECT DISTINCT batch FROM common_event")} if there else set()
+    # with the keys: a batch counts from the moment on that its key is trusted
+    state = digest("trusted/1", sorted(trusted))[:16]
+    moved = {ref: one for ref, one in refs_of(repo, _SORT).items() if cursors.get(f"events:{ref}") != f"{one} {state}"}
+    if not moved:
+        return 0, []
+    rows, refused = [], []
+    own = own_events(ws)
+    for ref in moved:
+        for line in (one for lines in read_lines(repo, ref).values() for one in lines):
+            batch = sha256(line).hexdigest()
+            if batch in batches:
+                continue
+            found = _checked(line, trusted)
+            if isinstance(found, str):
+                refused.append(f"{ref.rpartition('/')[2]}: events: {found}")
+                continue
+            rows += [(_key(one), name, batch, *_row(one)[:4], canonical(dict(one.body)).decode(), now)
+                     for one, name in found if _key(one) not in own]  # fmt: skip
+    with ledger_writer(ws) as db:
+        before = _count(db)
+        columns = "event, fingerprint, batch, name, record, author, at, body, added"
+        db.many(f"INSERT INTO common_event ({columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+                " ON CONFLICT (event, fingerprint) DO NOTHING", rows)  # fmt: skip
+        for ref, commit in moved.items():
+            db.execute(
+                "INSERT INTO evidence_cursor (name, value) VALUES (?, ?)"
+                " ON CONFLICT (name) DO UPDATE SET value = excluded.value", (f"events:{ref}", f"{commit} {state}"),
+            )  # fmt: skip
+        return _count(db) - before, refused
+
+
+def common_events(ws: Workspace, db: Database | None, names: Collection[str]) -> list[CommonEvent]:
+    """The events of others, of these names, that count: a trusted key signed them. Oldest first."""
+    if db is None or not _has_table(db) or not db.row("SELECT 1 FROM common_event LIMIT 1"):
+        return []
+    from kl_hooks.evidence.attestation import trusted_keys
+
+    trusted = trusted_keys(ws).keys
+    found: dict[str, CommonEvent] = {}
+    sql = "SELECT event, fingerprint, name, record, author, at, body, added FROM common_event ORDER BY at, event"
+    for key, signer, name, record, author, at, body, added in db.rows(sql):
+        known = trusted.get(signer)
+        if known is None or name not in names or known.why_not(at, added):
+            continue
+        one = CommonEvent(name, record, author, at, json.loads(body), known.name, known.role == "person")
+        # who signed it as a person vouches that a person did it
+        if key not in found or one.by_person:
+            found[key] = one
+    return list(found.values())
+
+
+def _read(line: bytes) -> tuple[list[CommonEvent], list[bytes]] | str:
+    """The events of a line, and its signatures; or why it is none, in a few words."""
+    try:
+        plain = replace_surrogates(json.loads(line))
+        if plain["schema"] != _SCHEMA:
+            return f"schema {one_line(repr(plain['schema']), 60)} is not {_SCHEMA!r}"
+        if len(plain["events"]) > _MOST_EVENTS:
+            return f"more than {_MOST_EVENTS:,} events"
+        events = [CommonEvent(name, record, author, at, body) for name, record, author, at, body in plain["events"]]
+        blobs = [b64decode(one, validate=True) for one in plain["signatures"]]
+        return next(filter(None, map(_flaw, events)), "") or (events, blobs)
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return "not a batch of events"
+
+
+def _flaw(event: CommonEvent) -> str:
+    """Why an event is not exchanged, in a few words; empty: it is."""
+    texts: tuple[object, ...] = (event.name, event.record, event.author, event.at)
+    if not all(isinstance(one, str) and len(one) <= 300 for one in texts) or not isinstance(event.body, dict):
+        return "an event of another form"
+    try:
+        micros(event.at)
+        if len(canonical(event.body)) > _LONGEST:
+            return "an event of another form"
+    except (TypeError, ValueError, RecursionError):
+        return "an event of another form"
+    return "it holds what looks like a secret" if redact_value(_row(event)) != _row(event) else ""
+
+
+def _checked(line: bytes, trusted: Collection[str]) -> list[tuple[CommonEvent, str]] | str:
+    """The events of a line, each with the fingerprint of each trusted key that signed them; or why it is refused."""
+    from kl_hooks.evidence.attestation import check_blobs, fingerprint
+
+    found = _read(line)
+    if isinstance(found, str):
+        return found
+    events, blobs = found
+    data = _SIGNED + canonical([_row(one) for one in events])
+    try:
+        keys = {fingerprint(key) for key, _ in check_blobs(data, blobs, "these events", trusted)}
+    except ValueError as problem:
+        return one_line(str(problem), 120)
+    return [(one, key) for one in events for key in sorted(keys)]
+
+
+def _has_table(db: Database) -> bool:
+    """An older store that could not be brought up to date has none."""
+    return steps_taken(db).get("common_events", 0) > 0
+
+
+def _count(db: Database) -> int:
+    row = db.row("SELECT COUNT(*) FROM common_event")
+    return int(row[0]) if row else 0
