@@ -50,7 +50,7 @@ def tables_of(ws: Workspace) -> dict[str, list[tuple[Any, ...]]]:
     """The graph, and how it is updated."""
     with ws.store.reading("graph") as db:
         assert db is not None
-        more = {"consulted": "path, keys", "said": "path, names", "naming": "name, asked_for"}
+        more = {"consulted": "path, keys", "scanned": "path, names", "naming": "name, asked_for"}
         return graph_of(ws) | {name: sorted(db.rows(f"SELECT {columns} FROM {name}")) for name, columns in more.items()}
 
 
@@ -161,19 +161,19 @@ if a:
 """
 
 
-def test_what_is_stored_is_what_the_scanner_says(tmp_path: Path) -> None:
+def test_what_is_stored_is_what_the_scanner_returns(tmp_path: Path) -> None:
     contents = {"src/def/class.py": SPELLINGS, "tests/test_a.py": SPELLINGS, "src/def/__init__.py": ""}
     ws = repository(tmp_path / "repo", contents)
     refresh_graph(ws)
     with ws.store.reading("graph") as db:
         assert db is not None
         modules = dict(db.rows("SELECT path, module FROM files"))
-        said = {
+        scanned = {
             path: facts_under(scan_python(text.encode(), path, "_"), modules[path], path)
             for path, text in contents.items()
         }
         stored = {path: select_symbols(db, "path = ?", (path,)) for path in contents}
-    for path, facts in said.items():
+    for path, facts in scanned.items():
         rows = [tuple(row[:6]) for row in (*facts["symbols"], *facts["tests"])]
         found = [(one.id, one.line, one.end_line, one.signature, one.doc, one.content_hash) for one in stored[path]]
         assert sorted(found) == sorted(rows)
