@@ -10,8 +10,15 @@ from typing import Final
 
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
 from kl_hooks.kinds.catalog import DECISION
-from kl_hooks.kinds.decision.formats.entry import REFERENCES, Draft, Entry, Other, field_of_heading, split_sections
+from kl_hooks.kinds.decision.formats.entry import (
+    REFERENCES,
+    Draft,
+    Entry,
+    Other,
+    field_of_heading,
+)
 from kl_hooks.kinds.decision.formats.registry import FORMATS, entry_to_dict
+from kl_hooks.kinds.decision.formats.sections import split_sections
 from kl_hooks.model.record import Record
 from kl_hooks.store.files import write_atomic
 

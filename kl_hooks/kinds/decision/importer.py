@@ -20,9 +20,9 @@ from kl_hooks.kinds.decision.formats.entry import (
     field_of_heading,
     front_matter,
     iso_date,
-    split_sections,
 )
 from kl_hooks.kinds.decision.formats.registry import FORMATS, format_of
+from kl_hooks.kinds.decision.formats.sections import split_sections
 from kl_hooks.model.problem import Problem, Problems
 from kl_hooks.model.record import Record
 from kl_hooks.records.query import RecordFilter, list_records

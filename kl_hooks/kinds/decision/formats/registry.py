@@ -21,22 +21,18 @@ from kl_hooks.kinds.decision.formats.entry import (
     Entry,
     NotReadable,
     Other,
-    Section,
-    bullet_list,
     details_section,
     field_of_heading,
     field_of_key,
     is_exact_line,
     is_superseded_line,
-    list_items,
     plain_heading,
     read_markdown,
     relation,
-    shift_headings,
-    split_sections,
     title_heading,
     yaml_block,
 )
+from kl_hooks.kinds.decision.formats.sections import Section, bullet_list, list_items, shift_headings, split_sections
 from kl_hooks.model.record import Value
 from kl_hooks.model.text import slug
 
