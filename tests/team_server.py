@@ -13,6 +13,13 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 
+from kl_hooks.plugins import manager
+from kl_hooks.store.postgres import Address
+from kl_hooks.store.state import locate_state
+from kl_hooks.store.store import Store
+from kl_hooks.workspace import _flat
+
+_NO_STATE = locate_state(Path("/nowhere"), None, None, None, {"HOME": "/nowhere"})
 NOBODY = 65534
 
 
@@ -110,6 +117,13 @@ class TeamServer:
             for statement in statements:
                 done = connection.execute(statement.encode())
             return done.fetchall() if done.description else []
+
+
+def create_repository(url: str, name: str) -> None:
+    """Make a repository in the database, and all tables where there are none."""
+    store = Store(_NO_STATE, lambda: _flat(manager(()).hook.kl_schema()), {}, Address(url, name, "tests"))
+    store.upgrade_server()
+    store.server.close()
 
 
 @contextmanager

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -15,8 +18,10 @@ from kl_hooks.model.actors import agent
 
 if TYPE_CHECKING:
     from kl_hooks.store.postgres import Address
+    from kl_hooks.store.store import Store
     from kl_hooks.workspace import Workspace
 
+_USE = "See: kl store use --help"
 _TABLES = {"receipts": "receipt", "tests": "test", "commits": "commit_log", "records": "record",
            "events": "record_event", "claims": "claim", "pools": "pool"}  # fmt: skip
 _LEVELS = ("none", "reader", "writer", "admin")
@@ -43,19 +48,17 @@ def use(url: str | None, repository: str, create: bool, local: bool, shape: str)
     if bool(url) == local:
         raise UsageProblem("give either an address or --local.", place="kl store use")
     if local:
-        for key in ("kl.store", "kl.storeRepository"):
-            _git(ws, "config", "--local", "--unset-all", key, ok=(0, 5))
+        _switch(ws, None)
         answer = {"schema": "kl.store.use/1", "place": "local", "repository": None, "tables": 0}
         print_answer(shape, answer, [f"evidence and records are stored in {ws.state.database}"])
         return
     address = _address(ws, str(url), repository)
-    made = _opened(ws, address, create)
-    _git(ws, "config", "--local", "kl.storeRepository", address.repository)
-    _git(ws, "config", "--local", "kl.store", address.url)
+    with _opened(ws, address, create) as (_, made):
+        _switch(ws, address)
     lines = [f"evidence and records are stored in {address.place}, repository {address.repository}"]
     lines += [f"tables made or changed: {made}"] if made else []
     if ws.state.database.exists() and ws.store.address is None:
-        lines.append("hint: what this clone has recorded is not there yet; copy it with: kl store migrate --to URL")
+        lines.append("hint: what this clone has recorded is not there. To copy it first: kl store migrate --to URL")
     answer = {"schema": "kl.store.use/1", "place": address.place, "repository": address.repository, "tables": made}
     print_answer(shape, answer, lines)
 
@@ -116,6 +119,51 @@ def _status_lines(plain: dict[str, Any]) -> list[str]:
     return lines
 
 
+@store.command(epilog="Example: kl store migrate --to postgresql://db.example.org/team --create")
+@click.option("--to", "to", metavar="URL", help="Copy the store of this clone there, then use it.")
+@click.option("--from", "back", metavar="URL", help="Copy the repository there into this clone, then use that.")
+@click.option("--repository", default="", metavar="NAME", help="Its name in the database; by default from the remote.")
+@click.option("--create", is_flag=True, help="Make tables, roles and the repository where they are missing.")
+@format_option()
+def migrate(to: str | None, back: str | None, repository: str, create: bool, shape: str) -> None:
+    """Move the store of this clone to a server, or back.
+
+    Every table is copied and compared by number of rows and SHA-256 before the address changes. A copy that was killed
+    goes on where it ended. What was there stays: in kl.db, or on the server.
+    """
+    ws = _person()
+    if bool(to) == bool(back):
+        raise UsageProblem("give either --to or --from.", place="kl store migrate")
+    from kl_hooks.evidence.integrity import ledger_writer
+    from kl_hooks.store.migration import move_from_server, move_to_server
+    from kl_hooks.store.state import state_of_server
+    from kl_hooks.store.store import Store
+    from kl_hooks.workspace import open_workspace
+
+    address = _address(ws, to or back or "", repository)
+    here = Store(ws.state, ws.store.schemas, ws.environ)
+    local, shared = ws.state.directory / "high-water", state_of_server(ws.state, address.key).high_water
+    with _opened(ws, address, create) as (there, _):
+        if not to:
+            moved, place = move_from_server(here, there), str(ws.state.database)
+            _copy_mark(shared, local)
+            _switch(ws, None)
+            if not local.exists():  # this clone only read there: its marks begin with the copy
+                with ledger_writer(open_workspace(ws.root, environ=ws.environ), accept=True):
+                    pass
+        elif not ws.state.database.exists():
+            raise UsageProblem("nothing is stored in this clone.", place=str(ws.state.database), hint=_USE)
+        else:
+            moved, place = move_to_server(here, there), address.place
+            _copy_mark(local, shared)
+            _switch(ws, address)
+    rows = sum(moved.rows.values())
+    lines = [f"{rows:,} rows of {len(moved.rows)} tables copied and compared: sha256 {moved.sha256[:16]}",
+             f"evidence and records are stored in {place}"]  # fmt: skip
+    answer = {"schema": "kl.store.migrate/1", "place": place, "rows": moved.rows, "sha256": moved.sha256}
+    print_answer(shape, answer, lines)
+
+
 @store.command(epilog="Example: kl store upgrade")
 @format_option()
 def upgrade(shape: str) -> None:
@@ -158,8 +206,7 @@ def _person() -> Workspace:
 
 def _used(ws: Workspace) -> Address:
     if ws.store.address is None:
-        hint = "See: kl store use --help"
-        raise UsageProblem("this clone uses no shared database.", place=str(ws.state.database), hint=hint)
+        raise UsageProblem("this clone uses no shared database.", place=str(ws.state.database), hint=_USE)
     return ws.store.address
 
 
@@ -183,8 +230,26 @@ def _remote_name(ws: Workspace) -> str:
     return f"{found[1]}/{found[2]}" if found and not remote.startswith(("/", ".")) else ""
 
 
-def _opened(ws: Workspace, address: Address, create: bool) -> int:
-    """How many steps of tables were taken. EnvironmentProblem where the repository there can't be used."""
+def _copy_mark(source: Path, target: Path) -> None:
+    """What the high-water mark of a store remembers holds for its copy."""
+    from kl_hooks.store.files import write_atomic
+
+    if source.exists():
+        write_atomic(target, source.read_bytes(), mode=0o600)
+
+
+def _switch(ws: Workspace, address: Address | None) -> None:
+    """Use a database from now on; without an address that of this clone."""
+    for key in ("kl.store", "kl.storeRepository"):
+        _git(ws, "config", "--local", "--unset-all", key, ok=(0, 5))
+    if address:
+        _git(ws, "config", "--local", "kl.storeRepository", address.repository)
+        _git(ws, "config", "--local", "kl.store", address.url)
+
+
+@contextmanager
+def _opened(ws: Workspace, address: Address, create: bool) -> Iterator[tuple[Store, int]]:
+    """The store there, and how many steps of tables were taken. EnvironmentProblem where it can't be used."""
     from kl_hooks.store.store import Store
 
     there = Store(ws.state, ws.store.schemas, ws.environ, address)
@@ -193,9 +258,9 @@ def _opened(ws: Workspace, address: Address, create: bool) -> int:
         there.server.open(read_only=True).close()
         if problem := there.problem():
             raise problem
+        yield there, made
     finally:
         there.server.close()
-    return made
 
 
 def _git(ws: Workspace, *args: str, ok: tuple[int, ...] = (0,)) -> bytes:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import pytest
 
+from kl_hooks.store import migration
+from kl_hooks.store.postgres import PostgresDatabase
 from tests.support import Checkout, checkout
 from tests.team_server import TeamServer
 
@@ -122,3 +125,53 @@ def test_addresses(repo: Checkout, team: TeamServer) -> None:
     assert "s3cretword" not in done.stderr + done.stdout + repo.kl("status").stderr
     assert repo.kl("store", "use", "--local").returncode == 0
     assert "kl.db" in repo.kl("store", "status").stdout
+
+
+def test_a_killed_migration_goes_on_and_both_ways_give_the_same(
+    repo: Checkout, tmp_path: Path, team: TeamServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repo.write("test_one.py", PASSED)
+    repo.commit()
+    assert repo.pytest("-q").returncode == 0
+    assert repo.kl("verify").returncode == 0
+    for number in range(8):
+        repo.kl("task", "new", "--title", f"Task {number}")
+    repo.kl("pool", "create", "notes")
+    before = repo.kl("evidence", "list").stdout + repo.kl("task", "list").stdout
+    monkeypatch.setattr(migration, "_BATCH", 3)
+    calls, many = [0], PostgresDatabase.many
+
+    def killed(db: PostgresDatabase, sql: str, rows: Iterable[Sequence[object]]) -> None:
+        many(db, sql, rows)
+        calls[0] += 1
+        if calls[0] == 7:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(PostgresDatabase, "many", killed)
+    to = ("store", "migrate", "--to", team.url("team"), "--repository", "shop", "--create", "--format", "json")
+    assert repo.kl(*to).returncode == 130
+    assert "kl.db" in repo.kl("store", "status").stdout  # nothing was switched
+    assert any(rows for (rows,) in team.sql("SELECT count(*) FROM kl.commit_log", database="team"))
+    # what changed since is not what was copied
+    repo.kl("task", "edit", repo.kl("task", "list").stdout.split()[0], "--title", "Renamed since")
+    before = repo.kl("evidence", "list").stdout + repo.kl("task", "list").stdout
+    calls[0] = 100
+    moved = json.loads(repo.kl(*to).stdout)
+    assert moved["rows"]["record"] == 8 and moved["place"].startswith("postgresql://")
+    assert repo.kl("evidence", "list").stdout + repo.kl("task", "list").stdout == before
+    assert repo.kl("evidence", "verify").returncode == 0
+    repo.kl("task", "new", "--title", "Numbered after those that were copied")
+    # a repository that holds rows is not mixed with another clone's
+    other = checkout(tmp_path / "other")
+    other.kl("task", "new", "--title", "Elsewhere")
+    done = other.kl(*to)
+    assert done.returncode == 2 and "holds rows already" in done.stderr
+    back = json.loads(
+        other.kl("store", "migrate", "--from", team.url("team"), "--repository", "shop", "--format", "json").stdout
+    )
+    assert back["rows"]["record"] == 9
+    assert len(list((other.state / "backup").glob("kl-before-migration-*.db"))) == 1
+    assert "Numbered after" in other.kl("task", "list").stdout
+    assert other.kl("evidence", "verify").returncode == 0
+    assert repo.kl("store", "use", "--local").returncode == 0
+    assert repo.kl("evidence", "list").stdout + repo.kl("task", "list").stdout == before
