@@ -65,6 +65,8 @@ class Journal:
         self._place = 0
         self._announced: str | None = None
         self._quoted = ""
+        self._cleaned: dict[str, tuple[str, Mapping[str, Any] | None]] = {}
+        """Names that are not the tests' own IDs → verdict and details: several tests may share one."""
         self.lines = 0
 
     def expect(self, nodeids: Sequence[str]) -> None:
@@ -81,7 +83,10 @@ class Journal:
             nodeid = without_group(nodeid)
         nodeid = self._prefix + nodeid
         if may_hold_secret(nodeid) or len(nodeid) > LONGEST_ID or not nodeid.isascii():
-            nodeid = clean_id(nodeid)
+            cleaned = clean_id(nodeid)
+            if cleaned != nodeid:
+                self._cleaned.setdefault(encode_basestring(cleaned), ("", None))
+            nodeid = cleaned
         return encode_basestring(nodeid)
 
     def started(self, nodeid: str) -> None:
@@ -103,6 +108,12 @@ class Journal:
                 following = self._plan[self._place]
                 quoted_following = self._quote(following)
             self._announced, self._quoted = following, quoted_following
+        if own in self._cleaned:
+            before = self._cleaned[own]
+            # the last line counts, and must not hide that another test of this name failed
+            if before[0] and worst_outcome((before[0], verdict)) == before[0]:
+                verdict, detail = before
+            self._cleaned[own] = verdict, detail
         more = "null" if detail is None else ENCODE(detail)
         self._line(f'["t",{own},"{verdict}",{int(seconds * 1e6)},{more},{quoted_following}]')
         self.lines += 1

@@ -11,6 +11,7 @@ import click
 from kl_hooks.cli.evidence import all_evidence
 from kl_hooks.cli.options import format_option, top_option
 from kl_hooks.cli.output import counted, echo_lines, initialized_workspace, print_answer, print_list, short
+from kl_hooks.errors import UsageProblem
 from kl_hooks.evidence.flaky import flaky_tests
 from kl_hooks.evidence.ingestion import sync_evidence
 from kl_hooks.model.symbol import split_id
@@ -33,18 +34,37 @@ def proof() -> None:
 
 @proof.command(epilog="Example: kl proof tests shop.cart.total")
 @click.argument("symbol", metavar="ID")
+@top_option(50)
 @format_option()
-def tests(symbol: str, shape: str) -> None:
+def tests(symbol: str, limit: int, shape: str) -> None:
     """List the tests that executed a symbol: when, with which result, and whether that is valid for this content.
 
-    ID is a symbol (function:shop.cart.total), its name or the end of it, or a file.
+    ID is a symbol (function:shop.cart.total), its name or the end of it, a name that a module has from another
+    (shop.total), or a file.
     """
     from kl_hooks.proof.impact import tests_of
 
     with _runs() as runs:
-        found = tests_of(runs, symbol)
-    plain = {"schema": "kl.proof.tests/1", "tests": [one.to_dict() for one in found], "total": len(found)}
-    print_list(shape, plain, map(_test_line, found), len(found), "no recorded test executed it.")
+        try:
+            found = tests_of(runs, symbol)
+        except UsageProblem:
+            definition = _definition(symbol)
+            if definition is None:
+                raise
+            found = tests_of(runs, definition)
+    shown = found[:limit]
+    plain = {"schema": "kl.proof.tests/1", "tests": [one.to_dict() for one in shown], "total": len(found)}
+    print_list(shape, plain, map(_test_line, shown), len(found), "no recorded test executed it.")
+
+
+def _definition(name: str) -> str | None:
+    """The ID of what a module hands on under this name: `click.echo` is defined in `click.utils`."""
+    from kl_hooks.code.query.lookup import reexported_symbol
+    from kl_hooks.code.query.session import open_graph
+
+    with open_graph(initialized_workspace()) as graph:
+        found = reexported_symbol(graph, split_id(name)[1])
+    return found.id if found else None
 
 
 def _test_line(one: SymbolTest) -> str:

@@ -22,7 +22,7 @@ from kl_hooks.model.claim import Tier
 from kl_hooks.model.text import name_list
 from kl_hooks.proof.gate import NOTHING_TRACKED, Proof, had_untracked_files
 from kl_hooks.proof.impact import Content
-from kl_hooks.proof.other_runs import pytest_command
+from kl_hooks.proof.other_runs import addopts_limits, pytest_command
 from kl_hooks.workspace import Workspace, require_setup
 
 if TYPE_CHECKING:
@@ -423,7 +423,8 @@ def _not_proven_lines(answer: _Answer, tree: str) -> Iterator[str]:
     elif answer.proof.failed:
         yield "hint: fix the failing tests, then run pytest"
     elif answer.proof.missing and answer.command != "pytest":
-        yield f"hint: {answer.command}"
+        limits = addopts_limits(answer.entries[0].receipt.selection)[0] if answer.entries else ""
+        yield f"hint: {f'addopts deselect tests ({limits}): ' if limits else ''}{answer.command}"
         if not answer.proof.transfers and not answer.proof.stale:
             yield "hint: files that are no tests belong in verify.exclude in .kl/config.yaml"
     elif answer.proof.missing:

@@ -44,7 +44,7 @@ from kl_hooks.proof.expected_tests import (
     content_source,
     expected_tests,
 )
-from kl_hooks.proof.other_runs import OtherRun, Transfer, other_runs, pytest_command, unsettled
+from kl_hooks.proof.other_runs import OtherRun, Transfer, addopts_limits, other_runs, pytest_command, unsettled
 from kl_hooks.store.database import Database
 from kl_hooks.workspace import Workspace, require_setup
 
@@ -388,8 +388,15 @@ def proof(
         (*_failures(past, _REMOVED), *_failures(others, _NO_TEST), *covered.notes, *dict.fromkeys(notes)), names,
         bool(covered.parts) and not covered.alone, *_transfers(found, elsewhere),
         _run_of_most(elsewhere) if covered.missing else "",
-        pytest_command((one.name for one in covered.missing), _impacted(elsewhere)) if covered.missing else "",
+        _command(covered.missing, able, elsewhere) if covered.missing else "",
     )  # fmt: skip
+
+
+def _command(missing: Sequence[Missing], runs: Sequence[Entry], elsewhere: Mapping[str, OtherRun]) -> str:
+    """What runs the missing tests; the project's `addopts` deselect none of them."""
+    command = pytest_command((one.name for one in missing), _impacted(elsewhere))
+    undoing = addopts_limits(runs[0].receipt.selection)[1] if runs else ""
+    return f"pytest {undoing}{command.removeprefix('pytest')}" if undoing else command
 
 
 def _impacted(elsewhere: Mapping[str, OtherRun]) -> str:

@@ -20,7 +20,15 @@ from kl_hooks.git.worktree import STAGED, staged_tree, tree_of_revision
 from kl_hooks.model.receipt import REFUTES
 from kl_hooks.proof.difference import Base, changed_states, difference
 from kl_hooks.proof.expected_tests import content_source, expected_names, expected_tests
-from kl_hooks.proof.other_runs import OtherRun, is_sound, of_this_content, other_runs, pytest_arguments
+from kl_hooks.proof.other_runs import (
+    OtherRun,
+    addopts_limits,
+    is_sound,
+    lasting_name,
+    of_this_content,
+    other_runs,
+    pytest_arguments,
+)
 from kl_hooks.proof.transfer import NOT_ASSESSED, STALE, VALID, FileChange
 from kl_hooks.workspace import Workspace
 
@@ -109,15 +117,20 @@ class Runs:
 
     @cached_property
     def results(self) -> dict[str, Result]:
-        """Node ID → its newest valid result; where there is none, its newest one."""
+        """Lasting node ID → its newest valid result; where there is none, its newest one."""
         found: dict[str, Result] = {}
         for part in self.parts:
+            here: dict[str, Result] = {}
             for one in part.original.receipt.evidence:
-                name = one.subject.removeprefix("test:")
-                verdict = part.verdicts.get(name)
+                nodeid = one.subject.removeprefix("test:")
+                verdict, name = part.verdicts.get(nodeid), lasting_name(nodeid)
                 if verdict is None or (name in found and (found[name].state == VALID or verdict.state != VALID)):
                     continue
-                found[name] = Result(part.original.receipt.run, one.outcome, *verdict)
+                result = Result(part.original.receipt.run, one.outcome, *verdict)
+                # of several tests of one name the one that must run again
+                if name not in here or not result.settled:
+                    here[name] = result
+            found |= here
         return found
 
     def removed(self, nodeid: str) -> bool:
@@ -186,8 +199,10 @@ def impacted_tests(ws: Workspace, seen: Snapshot, content: Content, before: str 
             settled += 1
         else:
             found.append(Impacted(name, _why(result), result.symbols, result.run))
+    limits = addopts_limits(runs.parts[0].original.receipt.selection)[0] if runs.parts else ""
     for name, why in _never_recorded(ws, content, runs.results):
         earlier = runs.earlier_name(name)
+        why += f"; addopts may deselect it: {limits}" if limits else ""
         found.append(Impacted(name, f"not recorded yet; it was {earlier}" if earlier else why))
     return sorted(found), settled
 

@@ -6,6 +6,7 @@ reported it, or its test must be removed. So an older run and a new one of what 
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -38,6 +39,9 @@ _WHOLE_RUNS: Final = 3
 """Complete runs after which older ones add nothing but time."""
 _MOST_ARGUMENTS: Final = 10
 """Of a command that a person is shown; beyond it pytest itself looks for the tests (`--kl-impacted`)."""
+_ADDRESS: Final = re.compile(r" at 0x[0-9A-Fa-f]{6,}")
+_UNDOING: Final = {"-m": "-m ''", "-k": "-k ''", "--deselect": "-o addopts=", "--ignore": "-o addopts=",
+                   "--ignore-glob": "-o addopts="}  # fmt: skip
 PART: Final = "transferred"
 """The key in the selection of a derived entry that means that not all of its content is the same. Never stored."""
 
@@ -217,6 +221,23 @@ def _ids(name: str) -> tuple[str, str]:
     return f"function:_.{local}", f"method:_.{local}"
 
 
+def lasting_name(nodeid: str) -> str:
+    """A node ID without addresses of objects, which differ from run to run: tests of one such name count as one."""
+    return _ADDRESS.sub(" at 0x", nodeid) if " at 0x" in nodeid else nodeid
+
+
+def addopts_limits(selection: Mapping[str, Any]) -> tuple[str, str]:
+    """(what of the project's `addopts` limits a run: `-m 'not slow'`, the options that undo it); empty: nothing."""
+    given = [str(one) for one in selection.get("addopts") or ()]
+    limits, undoing = [], []
+    for at, word in enumerate(given):
+        option, joined, _ = word.partition("=")
+        if undo := _UNDOING.get(option):
+            limits += [word] if joined else given[at : at + 2]
+            undoing.append(undo)
+    return shlex.join(limits), " ".join(dict.fromkeys(undoing))
+
+
 def unsettled(
     parts: Iterable[OtherRun], runs: Iterable[Entry], reported: Iterable[str], wholly_run: Iterable[str]
 ) -> dict[str, Verdict]:
@@ -224,16 +245,19 @@ def unsettled(
 
     `reported`: what the runs report together. `wholly_run`: files that were run as a whole on this content.
     """
-    known, whole = set(reported), set(wholly_run)
+    known, whole = {lasting_name(one) for one in reported}, set(wholly_run)
     covered = {
-        one.subject.removeprefix("test:") for run in runs if _covers(run.receipt) for one in run.receipt.evidence
-    }
+        lasting_name(one.subject.removeprefix("test:"))
+        for run in runs if _covers(run.receipt) for one in run.receipt.evidence
+    }  # fmt: skip
     found: dict[str, Verdict] = {}
     for part in parts:
         for name, verdict in part.stale.items():
             # a changed test function may have other parameters, so only a run that asked for all of them settles it
             own = any(symbol.endswith(f".{_ids(name)[0][12:]}") for symbol in verdict.symbols)
-            settled = name in (covered if own else known) or test_path(name) in whole or part.removed(name)
+            settled = (
+                lasting_name(name) in (covered if own else known) or test_path(name) in whole or part.removed(name)
+            )
             if not settled:
                 found.setdefault(name, verdict)
     return found

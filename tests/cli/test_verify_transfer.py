@@ -176,3 +176,53 @@ def test_a_moved_test_must_run_again_and_is_named_where_its_content_is_unique(tm
         **dict.fromkeys([f"tests/new/test_{name}.py::test_same" for name in ("two", "three")], "not recorded yet"),
     }  # fmt: skip
     assert not verdict(repo)["proven"]
+
+
+CHANGING_NAMES = """
+import pytest, shop
+class Price:
+    def __init__(self, value):
+        self.value = value
+@pytest.mark.parametrize("price", [Price(1), Price(2)], ids=object.__repr__)
+def test_total(price):
+    assert shop.total([price.value]) == price.value
+@pytest.mark.parametrize("n", [1, 2], ids="opt1_params1{}-opt2_params11-args11-<t".format)
+def test_redacted(n):
+    assert shop.total([n]) == (0 if n == shop.WRONG else n)
+@pytest.mark.slow
+def test_slow():
+    assert shop.total([]) == 0
+"""
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="executed symbols are recorded from Python 3.12 on")
+def test_impacted_tests_end_whatever_the_tests_are_called(tmp_path: Path, home: Path) -> None:
+    files = {
+        "lib/__init__.py": "from lib.core import total\n", "shop.py": "from lib import total\nWRONG = 1\n",
+        "lib/core.py": "def total(items):\n    return sum(items)\n", "test_shop.py": CHANGING_NAMES,
+        "pytest.ini": "[pytest]\naddopts = -m 'not slow'\nmarkers = slow\n",
+    }  # fmt: skip
+    repo = checkout(tmp_path / "repo", files)
+    # two tests of one redacted name: that one failed is not hidden by the other, which passed later
+    assert "1 failed, 3 passed, 1 deselected" in repo.pytest("-q").stdout
+    assert "1 failed, 1 passed" in repo.pytest("-q", "--kl-impacted").stdout
+    assert "test_redacted[[redacted" in (done := repo.kl("verify")).stdout, done.stdout
+    repo.write("shop.py", "from lib import total\nWRONG = 0\n")
+    repo.write("lib/core.py", "def total(items):\n    return sum(items, 0)\n")
+    assert "4 passed" in repo.pytest("-q", "--kl-impacted").stdout
+    # whatever their objects' addresses are now
+    assert "4 tests deselected" in (done := repo.pytest("-q", "--kl-impacted")).stdout, done.stdout
+    done = repo.kl("verify")
+    assert "test_shop.py::test_slow: not reported" in done.stdout, done.stdout
+    hint = "hint: addopts deselect tests (-m 'not slow'): pytest -m '' test_shop.py::test_slow\n"
+    assert hint in done.stdout, done.stdout
+    left = "test_shop.py::test_slow: not recorded yet; addopts may deselect it: -m 'not slow'\n"
+    assert left in repo.kl("proof", "impacted").stdout
+    assert repo.pytest("-q", "-m", "", "test_shop.py::test_slow").returncode == 0
+    # what pytest makes of a file is known only where it was run as a whole
+    assert "addopts deselect tests (-m 'not slow'): pytest -m '' test_shop.py\n" in repo.kl("verify").stdout
+    assert repo.pytest("-q", "-m", "", "test_shop.py").returncode == 0
+    assert verdict(repo)["proven"]
+    # a name that a module hands on is what it was defined as
+    rows = repo.kl("proof", "tests", "lib.total", "--top", "2")
+    assert (rows.stdout.count("\n"), "these are the first 2 of" in rows.stderr) == (2, True), rows.stdout + rows.stderr
