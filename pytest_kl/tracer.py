@@ -92,6 +92,10 @@ class Tracer:
         self._paths: dict[str, str | None] = {}
         """co_filename → path from the top; None: no business of ours."""
         self._numbers: dict[tuple[str, str, int, int], int] = {}
+        self._known: dict[int, int] = {}
+        """`id()` of a code object → its number: its hash is computed from all of its instructions each time."""
+        self._codes: list[CodeType] = []
+        """Those, so that no other object gets their `id()`."""
         self._hits: list[CodeType] = []
         self._stack: list[Context] = []
         self._modules: dict[str, Context] = {}
@@ -204,13 +208,16 @@ class Tracer:
         if self._engine is not None:
             self._engine.fired(some)
         if self._stack:
-            context, numbers = self._stack[-1], self._numbers
+            context, known = self._stack[-1], self._known
             started = context.started[context.phase]
-            for key in map(_KEY, some):
-                number = numbers.get(key)
-                if number is None:
-                    number = numbers[key] = len(numbers)
-                started.append(number)
+            try:
+                started.extend([known[id(code)] for code in some])
+            except KeyError:
+                for code in some:
+                    if id(code) not in known:
+                        known[id(code)] = self._numbers.setdefault(_KEY(code), len(self._numbers))
+                        self._codes.append(code)
+                    started.append(known[id(code)])
 
     def _push(self, context: Context) -> None:
         self._flush()
@@ -554,16 +561,13 @@ class _Monitoring:
         """Let everything report its next start again."""
         if not self._fired:
             return
-        api, tool = self._api, self._tool
-        if any(api.get_tool(number) is not None for number in range(6) if number != tool):
-            # restart_events() would make the functions of another tool, such as coverage, report everything anew
-            events, local = self._events, api.set_local_events
-            for one in self._fired:
-                wanted = events.PY_START | events.PY_RESUME if one.co_flags & _SUSPENDING else events.PY_START
-                local(tool, one, 0)
-                local(tool, one, wanted)
-        else:
-            api.restart_events()
+        # restart_events() makes every function of the process be instrumented anew when it runs next, pytest's own ones
+        # too (a fifth of flask's suite), and those of another tool, such as coverage, report everything again
+        tool, events, local = self._tool, self._events, self._api.set_local_events
+        start, suspending = events.PY_START, events.PY_START | events.PY_RESUME
+        for one in self._fired:
+            local(tool, one, 0)
+            local(tool, one, suspending if one.co_flags & _SUSPENDING else start)
         self._fired = []
 
     def switch(self, session: bool) -> None:
