@@ -10,7 +10,7 @@ TESTS (see `bench.suite_runs`). `--full` is all tests, 300 mutants, 100 commits:
 `--seconds`.
 
 `mutants`: of the tests that a mutant breaks, the share that had executed the mutated function (goal: .99), and how many
-of them kl takes for valid all the same (goal: 0), by class of mutant. `commits`: of the tests whose outcome a commit
+of them kl takes for valid all the same (goal: 0), by class of mutant. `commits`: of the tests whose outcome a fix
 changes, how many kl did not name as impacted (goal: 0), and the share of tests named, beside pytest-testmon. `rot`: the
 share of claims at functions that is stale after 20, 100 and 300 commits, beside the floor (the function itself changed,
 by `ast` alone) and the files touched. `flaky`: tests with known causes found after n runs, beside five reruns.
@@ -48,6 +48,8 @@ from kl_hooks.workspace import open_workspace
 
 CLASSES: Final = ("function", "class body", "module constant", "default", "decorator")
 SPANS: Final = (20, 100, 300)
+_LAST: Final = 800
+"""Commits among which fixes are looked for."""
 _TESTMON: Final = ("-p", "testmon.pytest_testmon", "--testmon")
 
 
@@ -200,7 +202,13 @@ def _drawn(clone: Path, suite: Suite, executed: Executed, number: int) -> list[M
     dice = random.Random(7)
     for some in found.values():
         dice.shuffle(some)
-    return [some[at] for at in range(number) for some in found.values() if at < len(some)]
+    # three functions a turn: they are what the goal counts
+    functions = found.pop("function")
+    turns: list[Mutant] = []
+    for at in range(number):
+        turns += functions[3 * at : min(3 * at + 3, number)]
+        turns += [some[at] for some in found.values() if at < len(some)]
+    return turns
 
 
 def _index(executed: Executed, mutant: Mutant) -> int | None:
@@ -220,37 +228,57 @@ def _users(executed: Executed, mutant: Mutant) -> set[str]:
 
 
 def commits(suite: Suite, clone: Path, path: Path, number: int, args: Sequence[str], until: float) -> Counter[str]:
-    """Replay commits, each after its parent: what kl names as impacted against what changes its outcome."""
+    """Replay fixes: the tests of a commit on the code before it, then on its own. What kl names as impacted between the
+    two against what changes its outcome; of commits that change none nothing is counted.
+    """
     total: Counter[str] = Counter()
-    before: dict[str, str] = {}
-    testmon = importlib.util.find_spec("testmon") is not None
-    for sha in first_parents(path, number + 1):
-        if time.monotonic() > until:
-            print("  the time is over", flush=True)
+    for sha, files in _fixes(suite, path):
+        if total["commits"] >= number or time.monotonic() > until:
             break
+        asked = [*args, *(file for file in files if file.rpartition("/")[2].startswith("test_") and file not in args)]
+        asked = [*dict.fromkeys(asked)] if "tests" not in args else [*args]
         git(clone, "checkout", "--quiet", "--force", "--detach", sha)
+        git(clone, "clean", "-qfd", "-e", ".kl")
+        git(clone, "checkout", "--quiet", f"{sha}^1", "--", suite.source)
+        before, _ = _both(suite, clone, asked)
+        git(clone, "checkout", "--quiet", "--force", sha)
         ws = open_workspace(clone)
         with snapshot(ws) as seen:
             named = {one.test for one in impacted_tests(ws, seen, content_of(ws))[0]}
-        after = run_suite(clone, suite.module, *PLUGIN, *args)
-        data = {"TESTMON_DATAFILE": str(clone / ".testmondata")}
-        selected = run_suite(clone, suite.module, *_TESTMON, *args, environ=data) if testmon else {}
-        if not after:
-            print(f"  {sha[:10]}: the tests do not run", flush=True)
-            before = {}
+        after, selected = _both(suite, clone, asked)
+        changed = {name for name in before.keys() & after.keys() if before[name] != after[name]}
+        if not changed:
             continue
-        if before:
-            changed = {name for name in before.keys() & after.keys() if before[name] != after[name]}
-            missed = sorted(name for name in changed if not _is_named(name, named))
-            run = sum(_is_named(name, named) for name in after)
-            total += Counter(
-                commits=1, tests=len(after), impacted=run, changed=len(changed), missed=len(missed),
-                testmon=len(selected), testmon_missed=len(changed - selected.keys()) if testmon else 0,
-            )  # fmt: skip
-            if missed:
-                print(f"  {sha[:10]}: missed {len(missed)}, such as {missed[0]}", flush=True)
-        before = after
+        missed = sorted(name for name in changed if not _is_named(name, named))
+        run = sum(_is_named(name, named) for name in after)
+        total += Counter(
+            commits=1, tests=len(after), impacted=run, changed=len(changed), missed=len(missed), testmon=len(selected),
+            testmon_missed=len(changed - selected.keys()) if selected else 0,
+        )  # fmt: skip
+        words = f"{len(changed)} of {len(after)} outcomes changed, {run} tests named, testmon {len(selected)}"
+        print(f"  {sha[:10]}: {words}" + (f"; missed {missed[:3]}" if missed else ""), flush=True)
     return total
+
+
+def _both(suite: Suite, clone: Path, args: Sequence[str]) -> tuple[dict[str, str], dict[str, str]]:
+    """The outcomes of a recorded run, and of those that testmon selects."""
+    files = [one for one in args if not one.startswith("tests/") or (clone / one).exists()]
+    found = run_suite(clone, suite.module, *PLUGIN, *files)
+    if importlib.util.find_spec("testmon") is None:
+        return found, {}
+    data = {"TESTMON_DATAFILE": str(clone / ".testmondata")}
+    return found, run_suite(clone, suite.module, *_TESTMON, *files, environ=data)
+
+
+def _fixes(suite: Suite, path: Path) -> Iterator[tuple[str, list[str]]]:
+    """Commits that change source and tests, newest first, with the Python files that they change."""
+    for sha in reversed(first_parents(path, _LAST)):
+        files = git(path, "diff", "--name-only", f"{sha}^1", sha).splitlines()
+        python = [one for one in files if one.endswith(".py")]
+        if any(one.startswith(f"{suite.source}/") for one in python) and any(
+            one.startswith("tests/") for one in python
+        ):
+            yield sha, python
 
 
 def _is_named(test: str, named: set[str]) -> bool:
