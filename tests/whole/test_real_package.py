@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -12,10 +14,12 @@ from xml.etree import ElementTree
 
 import pytest
 
+from bench.downloads import sdist
 from tests.support import run_in_process
-from tests.whole.h11 import environment, fetch
+from tests.whole.h11 import PIN, environment, fetch
 
 pytestmark = [pytest.mark.net, pytest.mark.slow]
+INICONFIG = "iniconfig==2.3.1 --hash=sha256:67f4b9c50da0dedf52af349e7749a80a9057a5031199791b906c3bb3ae878960"
 
 
 class Checkout:
@@ -76,6 +80,34 @@ def test_every_verdict_equals_pytests_own_junit_file(h11: Checkout, how: tuple[s
     (imported,) = h11.json("evidence", "list", "--source", "junit", "--limit", "1")["receipts"]
     assert {e["subject"]: e["outcome"] for e in imported["evidence"]} == ours, "test by test"
     assert receipt["result"]["verdict"] == "passed"
+
+
+@pytest.mark.parametrize("pin", [PIN, INICONFIG], ids=lambda pin: pin.partition("=")[0])
+def test_recording_changes_nothing_about_a_run(pin: str, h11: Checkout, tmp_path: Path) -> None:
+    root = h11.root if pin == PIN else sdist(pin, tmp_path / "sdist")
+    environ = {**h11.environ, "PYTHONPATH": f"{root / 'src'}{os.pathsep}{h11.environ['PYTHONPATH']}"}
+    if pin != PIN:
+        (root / ".kl").mkdir()
+        for words in (("init", "-q"), ("add", "-A"), ("commit", "-qm", "Import")):
+            subprocess.run(["git", *words], cwd=root, env=environ, check=True)
+
+    def run(*args: str) -> tuple[list[str], Any]:
+        known = set((root / ".git" / "kl").rglob("*"))
+        report, data = tmp_path / "coverage.json", {"COVERAGE_FILE": str(tmp_path / "data")}
+        more = ("-p", "no:cacheprovider", "-p", "pytest_cov", f"--cov={root}", f"--cov-report=json:{report}")
+        argv = [sys.executable, "-m", "pytest", "-v", *args, *more]
+        done = subprocess.run(argv, cwd=root, env=environ | data, capture_output=True, text=True, check=False)
+        lines = (re.sub(r" in \d.*s |0x\w+|=+", "", line) for line in done.stdout.splitlines())
+        shown = [line for line in lines if not line.startswith(("kl: ", "plugins: "))]
+        # blocked, and loaded by its other name all the same, nothing is written
+        assert bool(set((root / ".git" / "kl").rglob("*")) - known) is ("--kl-symbols=on" in args)
+        files = json.loads(report.read_text(encoding="utf-8"))["files"]
+        return [str(done.returncode), *shown], {name: one["executed_lines"] for name, one in files.items()}
+
+    plugin = () if _installed() else ("-p", "pytest_kl.plugin")
+    without = run("-p", "no:kl", *plugin)
+    assert without[0][0] == "0" and without[1], without[0][-5:]
+    assert run(*plugin, "--kl-symbols=on", "--kl-symbols-subprocess") == without
 
 
 def test_evidence_of_a_dirty_run_holds_for_the_commit_that_follows(h11: Checkout) -> None:
