@@ -23,6 +23,7 @@ import ast
 import importlib.util
 import os
 import random
+import shutil
 import sys
 import tempfile
 import time
@@ -186,9 +187,8 @@ def mutants(
         one.flagged += 1 - len(settled) / max(len(results), 1)
         for what, some in (("valid all the same", wrong), ("had not executed it", missed)):
             if some:
-                print(
-                    f"  {mutant.kind} {mutant.path} {mutant.name}: {what}: {len(some)}, such as {some[0]}", flush=True
-                )
+                first = some[0][:200]
+                print(f"  {mutant.kind} {mutant.path} {mutant.name}: {what}: {len(some)}, such as {first}", flush=True)
 
 
 def _drawn(clone: Path, suite: Suite, executed: Executed, number: int) -> list[Mutant]:
@@ -240,6 +240,10 @@ def commits(suite: Suite, clone: Path, path: Path, number: int, args: Sequence[s
         git(clone, "checkout", "--quiet", "--force", "--detach", sha)
         git(clone, "clean", "-qfd", "-e", ".kl")
         git(clone, "checkout", "--quiet", f"{sha}^1", "--", suite.source)
+        # a run of a neighboring commit may have shown the outcomes already
+        shutil.rmtree(clone / ".git" / "kl", ignore_errors=True)
+        for data in clone.glob(".testmondata*"):
+            data.unlink()
         before, _ = _both(suite, clone, asked)
         git(clone, "checkout", "--quiet", "--force", sha)
         ws = open_workspace(clone)

@@ -22,7 +22,7 @@ import pytest
 
 from bench.failing_tests import git, scratch
 from bench.measure import environment
-from kl_hooks.store.redaction import redact
+from pytest_kl.listener import clean_id
 
 CLONES: Final = "KL_BENCH_CLONES"
 """A folder with clones, by the names of `SUITES`."""
@@ -122,8 +122,8 @@ def run_suite(clone: Path, module: str, *args: str, environ: Mapping[str, str] |
                 break
             time.sleep(0.02)
         with contextlib.suppress(OSError, ValueError):
-            # as in receipts: a parameter may look like a secret
-            return {redact(name): outcome for name, outcome in json.loads(answer.read_text()).items()}
+            # as in receipts: a parameter may look like a secret, or be very long
+            return {clean_id(name): outcome for name, outcome in json.loads(answer.read_text()).items()}
     return {}
 
 

@@ -41,6 +41,8 @@ _SUSPENDING: Final = 0x20 | 0x80 | 0x200
 _INSTALLED: Final = ("/site-packages/", "/dist-packages/", "/node_modules/")
 _HARMLESS: Final = frozenset(("uname", "ldconfig", "file", "lsb_release", "sysctl", "sw_vers"))
 """Programs that the standard library's `platform`, `uuid` and `ctypes` start: none of them runs Python."""
+_INTERPRETERS: Final = frozenset(("_interpreters", "_xxsubinterpreters"))
+"""The modules that start interpreters (PEP 734): from 3.13 on, and before."""
 _MOST_SESSION_CALLS: Final = 20_000
 _MOST_FILES: Final = 100_000
 _OWN: Final = realpath(__file__)
@@ -110,7 +112,7 @@ class Tracer:
         self._spawning: list[Any] = []
         self._engine: _Monitoring | _Profile | None = None
         self._getcwd, self._pid, self._getpid, self._stat = os.getcwd, os.getpid(), os.getpid, os.stat
-        self._getframe = sys._getframe
+        self._getframe, self._loaded = sys._getframe, sys.modules
         self.trouble = ""
 
     # begin and end
@@ -386,6 +388,9 @@ class Tracer:
             # a child may have reported, which is known at the end
             context.child_ran = self._child_processes is not None
             context.why = "" if context.child_ran else "a child process ran"
+        # no event is reported for a new interpreter in CPython 3.13, and what runs in one is reported there alone
+        if not _INTERPRETERS.isdisjoint(self._loaded):
+            context.why = context.why or "it may have used another interpreter of this process"
         self._spawning = []
         self._pop(context)
 

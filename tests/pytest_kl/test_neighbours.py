@@ -60,6 +60,18 @@ def test_debugged():
             self.set_continue()
     assert Quiet().runcall(shop.Cart().add, 3).prices == [3]
 """
+INTERPRETER = """
+import sys
+import pytest, shop
+def test_before():
+    assert shop.Cart().add(1).prices == [1]
+def test_inside():
+    found = pytest.importorskip("_interpreters" if sys.version_info >= (3, 13) else "_xxsubinterpreters")
+    number = found.create()
+    assert not found.run_string(number, "import sys; sys.path.insert(0, '.'); import shop; shop.Cart().add(1)")
+    found.destroy(number)
+    assert shop.once()
+"""
 CROWD = """
 import sys
 if hasattr(sys, "monitoring"):
@@ -113,3 +125,14 @@ def test_neighbours_and_symbols_do_not_change_each_other(tmp_path: Path) -> None
         assert lines("sysmon", "on") == (measured, alone)
     crowd = ("-p", "crowd", "-s", "--reruns=1", "-p", "random_order", "--random-order", "--random-order-seed=3")
     assert run(*crowd) == alone
+
+
+def test_another_interpreter_of_the_process_is_not_seen_and_that_is_known(tmp_path: Path) -> None:
+    folder = repository(tmp_path / "r", {"shop.py": SHOP, "test_shop.py": INTERPRETER})
+    done = run_pytest(folder, "--kl-symbols=on")
+    assert "2 passed" in done.stdout, done.stdout + done.stderr
+    found = sets(folder)
+    assert "method:shop.Cart.add" in found["test_shop.py::test_before"]
+    assert "function:shop.once" in found["test_shop.py::test_inside"]
+    why = "it may have used another interpreter of this process"
+    assert executed(folder).incomplete == {"test_shop.py::test_inside": why}
