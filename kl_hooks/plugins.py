@@ -24,6 +24,7 @@ BUILT_IN = (
     "kl_hooks.proof.plugin",
     "kl_hooks.documents.plugin",
     "kl_hooks.tiers.plugin",
+    "kl_hooks.skills.plugin",
     "kl_hooks.context.plugin",
     "kl_hooks.upkeep.plugin",
 )

@@ -33,7 +33,7 @@ from kl_hooks.cli.record_output import (
 )
 from kl_hooks.errors import UsageProblem
 from kl_hooks.evidence.provenance import agent as agent_of
-from kl_hooks.model.kind import SUPERSEDED, Field, Kind, Verb
+from kl_hooks.model.kind import REJECTED, SUPERSEDED, Field, Kind, Verb
 from kl_hooks.model.problem import Problems
 from kl_hooks.model.record import Record
 from kl_hooks.model.text import one_line
@@ -255,7 +255,11 @@ def _change_status(kind: Kind, verb: Verb, identifier: str, raw: dict[str, Any],
 
     ws = workspace()
     record = get_record(ws, identifier, kind.name)
-    if verb.person and record.status != kind.proposal and not agent_author(ws, "") and pending_proposals(ws, record.id):
+    # a verb that changes this record's status decides about the record, not about a change that somebody proposed
+    is_idle = record.status == verb.to or bool(verb.of and record.status not in verb.of)
+    decides = verb.to == REJECTED or (verb.to in kind.live and is_idle)
+    decides = decides and verb.person and record.status != kind.proposal
+    if decides and not agent_author(ws, "") and pending_proposals(ws, record.id):
         decide_changes(ws, record, shape, accepted=verb.to in kind.live)
         return
     print_record(ws, apply_verb(ws, record.id, verb.name, raw), shape)

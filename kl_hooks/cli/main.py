@@ -76,6 +76,8 @@ KINDS = {
     "guide": "How work is done here.",
     "finding": "What agents' tools found out or changed, while it is true.",
     "document": "Texts from elsewhere, found by their passages, and the documents of the repository.",
+    "skill": "What agents can do here: discover, use, check.",
+    "proposal": "Skills that are proposed, and wait for a person.",
 }
 """The kinds that kl brings → their line; their commands are made from what describes them. Others are found on need."""
 
@@ -295,6 +297,21 @@ OWN_COMMANDS: Mapping[str, Mapping[str, str]] = {
         "remove": "Remove some, with their text.",
         "collections": "List the collections, or make or change one.",
     },
+    "skill": {
+        "discover": "Which skills a task needs, with their instructions.",
+        "context": "One, with what it requires, and how well it does.",
+        "use": "A use begins: which variant to follow.",
+        "done": "A use is over.",
+        "versions": "How well each variant does.",
+        "promote": "A variant becomes the skill.",
+        "check": "Conflicts between skills, and the changes that end them.",
+        "health": "The health of all skills, term by term.",
+        "gaps": "What was learned, and no skill teaches.",
+        "team": "Agents that together have what a task needs.",
+        "propose": "Propose one, with what is recorded about it.",
+        "adopt": "Write the SKILL.md of an approved proposal.",
+    },
+    "proposal": {"approve": "Approve it, and propose what it requires."},
 }
 """Kind → command → its line."""
 

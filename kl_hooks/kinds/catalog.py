@@ -455,7 +455,85 @@ DOCUMENT: Final = Kind(
     ),
 )  # fmt: skip
 
+_SKILL_CATEGORIES: Final = (
+    "code_generation", "code_review", "testing", "debugging", "deployment", "documentation", "analysis",
+    "communication", "planning", "research", "data_processing", "security", "monitoring", "optimization", "integration",
+    "automation", "design", "architecture", "project_management", "devops", "operations",
+)  # fmt: skip
+
+SKILL: Final = Kind(
+    name="skill", plural="skills", prefix="SKILL",
+    purpose="What agents can do here, as they read it themselves: a folder with a SKILL.md.",
+    storage="file", statuses=("active", "draft", "deprecated", "archived"), live=("active",), section="Skills",
+    budget_category="relevant_patterns", summary_field="description", numbering="hash", identity=("title",), digits=12,
+    list_fields=("category", "version"), folders=(".claude/skills", ".agents/skills"),
+    fields=(
+        Field("description", "text", "What it does and when to use it, at most 1,024 characters.", required=True,
+              example="Fills in PDF forms. Use it when a task names a form or a PDF."),
+        Field("category", "choice", "What sort of work it is for.", choices=_SKILL_CATEGORIES),
+        Field("version", "line", "Of its instructions.", example="1.0.0"),
+        Field("change_type", "choice", "What its last version changed.",
+              choices=("minor", "major", "patch", "hotfix", "experimental"),
+              also={"manual": "minor", "evolution": "minor", "consolidation": "major", "ab_test": "experimental"}),
+        Field("agents", "words", "Agents that have it.", example="claude-code"),
+        Field("requires", "ids", "Skills that it can't do without.", relation="requires", namespace="skill",
+              example="pdf-tools"),
+        Field("enhances", "ids", "Skills that it makes better.", relation="enhances", namespace="skill"),
+        Field("composes", "ids", "Skills that it is put together of.", relation="composes", namespace="skill"),
+        Field("succeeds", "ids", "Skills whose place it takes.", relation="succeeds", namespace="skill"),
+        Field("least_versions", "words", "Least versions of what it requires.", example="pdf-tools>=1.2"),
+        Field("traffic", "number", "Of a variant: in how many of a hundred uses it is tried.", least=1, most=99),
+        Field("license", "line", "Its license."),
+        Field("compatibility", "line", "What it needs: a product, packages, the network."),
+        Field("allowed_tools", "line", "Tools that its agent may use without asking."),
+    ),
+    verbs=(
+        Verb("activate", "active", "Agents may be shown it.", of=("draft", "deprecated", "archived"), person=True),
+        Verb("deprecate", "deprecated", "No longer use it.", of=("active",), person=True),
+        Verb("archive", "archived", "It stays for the record alone.", of=("draft", "deprecated"), person=True),
+    ),
+)  # fmt: skip
+
+PROPOSAL: Final = Kind(
+    name="proposal", plural="proposals", prefix="PROP",
+    purpose="A skill that somebody proposes; a person reviews it before there is a file that agents read.",
+    storage="state", nature="observation",
+    statuses=("draft", "proposed", "under_review", "approved", "created", "rejected"), live=(),
+    section="Proposed skills",
+    spellings={"submitted": "proposed", "in_review": "under_review", "accepted": "approved"},
+    ttl={"agent": 30, "auto": 30, "human": 180}, retention=90, list_fields=("category", "confidence"),
+    summary_field="description",
+    fields=(
+        Field("description", "text", "What the skill does and when to use it.", required=True, section="Description"),
+        Field("category", "choice", "What sort of work it is for.", choices=_SKILL_CATEGORIES),
+        Field("instructions", "text", "What an agent does, step by step: the text of the SKILL.md.",
+              section="Instructions", aliases=("body",)),
+        Field("requires", "words", "Names of skills that it can't do without."),
+        Field("enhances", "words", "Names of skills that it makes better."),
+        Field("composes", "words", "Names of skills that it is put together of."),
+        Field("succeeds", "words", "Names of skills whose place it takes."),
+        Field("sources", "lines", "What the research found.", section="Sources", aliases=("research",)),
+        Field("near", "lines", "Findings that are near, from which further skills are proposed.", section="Near"),
+        Field("findings", "number", "How many there were."),
+        Field("overlap", "number", "How much it is like the skill that is nearest, percent.", most=100),
+        Field("confidence", "number", "What the research supports, percent.", most=100),
+        Field("parent", "ids", "The proposal that needs it.", relation="part_of"),
+        Field("depth", "number", "How many proposals need it, one above the other.", most=3),
+        Field("agent", "line", "Who proposed it."),
+        Field("reason", "line", "Why it was rejected."),
+        Field("approved_text", "line", "sha256 of what was approved.", internal=True),
+    ),
+    verbs=(
+        Verb("submit", "proposed", "It is complete: a person can review it.", of=("draft",)),
+        Verb("review", "under_review", "A person reviews it.", of=("proposed",), person=True),
+        Verb("approve", "approved", "It becomes a skill, and what it requires is proposed.",
+             of=("draft", "proposed", "under_review"), person=True, reviewer=True),
+        Verb("reject", "rejected", "It is not taken.", of=("draft", "proposed", "under_review", "approved"),
+             needs=("reason",), person=True, reviewer=True),
+    ),
+)  # fmt: skip
+
 KINDS: Final = (
     DECISION, MEMORY, OBJECTIVE, TASK, OUTCOME, FAILURE, FEATURE, ROLE, GATE, MODE, TURN, FACT, GUIDE, FINDING,
-    DOCUMENT,
+    DOCUMENT, SKILL, PROPOSAL,
 )  # fmt: skip

@@ -36,6 +36,8 @@ class Field:
     """Bounds of a `number`."""
     relation: str = ""
     """For `ids`: the relation of the Links."""
+    namespace: str = ""
+    """For `ids`: what a bare name is the name of: `skill`; empty: a bare name is a path."""
     example: str = ""
     persons: Mapping[str, str] = field(default_factory=dict)
     """Words of a `choice` that only a person may set or withdraw → the command that does so."""
@@ -121,6 +123,9 @@ class Kind:
     nature: str = "directive"
     """`directive`: it instructs its readers, so what an agent writes waits for a person. `observation`: it
     reports what happened, so it is recorded at once, in the name of its author."""
+    folders: tuple[str, ...] = ()
+    """Folders that coding agents read too, with a folder and a file `SKILL.md` for each record, in their format. The
+    first is written to. Empty: it has the folder of its plural, and our format."""
     by: str = "kl"
     """The plugin or file that it comes from."""
 

@@ -5,6 +5,7 @@ Every YAML reader reads a written scalar as exactly the same text, and no charac
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,7 +16,8 @@ from kl_hooks.model.kind import Field, Kind
 from kl_hooks.model.problem import Problem
 from kl_hooks.model.record import Record, Value
 from kl_hooks.model.text import safe_text
-from kl_hooks.records.validate import validate
+from kl_hooks.records.repository import identity_digest
+from kl_hooks.records.validate import node_in, validate
 from kl_hooks.store.files import MAX_BYTES
 
 _FENCE: Final = re.compile(r"---[ \t]*")
@@ -99,8 +101,13 @@ def duplicate_id(kind: str, identifier: str, path: str, others: Sequence[str], l
     return Problem(path, line, 1, f"{identifier} is the id of {', '.join(others)} too.", hint)
 
 
-def read_front_matter(path: str, lines: list[str]) -> tuple[FrontMatter | None, list[Problem]]:
-    """Return the front matter of these lines and its problems; None where it can't be read."""
+def read_front_matter(
+    path: str, lines: list[str], *, lenient: bool = False
+) -> tuple[FrontMatter | None, list[Problem]]:
+    """Return the front matter of these lines and its problems; None where it can't be read.
+
+    `lenient`: what is nested deeper than ours ever is belongs to another program, and is omitted.
+    """
     conflict = next((n for n, line in enumerate(lines) if line.startswith(_CONFLICT_BEGIN)), None)
     if conflict is not None and any(line.startswith(_CONFLICT_END) for line in lines[conflict:]):
         return None, [Problem(path, conflict + 1, 1, "holds an unfinished merge.", "Resolve it, then save the file.")]
@@ -117,7 +124,7 @@ def read_front_matter(path: str, lines: list[str]) -> tuple[FrontMatter | None, 
         return FrontMatter({}, (), end), []
     if not isinstance(node, MapNode):
         return None, [Problem(path, 2, 1, "the front matter must be keys and values.", "Write `title: …`.")]
-    raw = {key.value: _node_value(path, value, problems) for key, value in node.entries}
+    raw = {key.value: _node_value(path, value, [] if lenient else problems) for key, value in node.entries}
     return (None if problems else FrontMatter(raw, tuple(_spans(node, lines, end)), end)), problems
 
 
@@ -181,9 +188,11 @@ def read_document(kind: Kind, path: str, data: bytes) -> ParsedDocument:
         line = data[: error.start].count(b"\n") + 1
         return ParsedDocument(None, (Problem(path, line, 0, "this line is not UTF-8.", "Save the file as UTF-8."),))
     lines = split_lines(text)
-    front, problems = read_front_matter(path, lines)
+    front, problems = read_front_matter(path, lines, lenient=bool(kind.folders))
     if front is None:
         return ParsedDocument(None, tuple(problems))
+    if kind.folders:
+        return _read_skill(kind, path, front, lines[front.end + 1 :])
     places = {span.key: span.start + 1 for span in front.spans}
     raw: dict[str, Any] = dict(front.raw)
     body = lines[front.end + 1 :]
@@ -252,6 +261,8 @@ def text_outside_fields(kind: Kind, record: Record) -> str:
 
 def render_document(kind: Kind, record: Record) -> str:
     """Return a record as a new file: front matter, its body, then a section for each field that has one."""
+    if kind.folders:
+        return _change_skill(kind, f"---\n---\n\n{record.body.strip()}\n", record.values)
     head = ["---", f"id: {record.id}"]
     body = [record.body.strip("\n"), ""] if record.body.strip() else []
     sections: list[str] = []
@@ -279,6 +290,8 @@ def change_fields(kind: Kind, text: str, values: Mapping[str, Value | None]) -> 
 
     None takes a field out. ValueError for a text that can't be read: what is not understood is not changed.
     """
+    if kind.folders:
+        return _change_skill(kind, text, values)
     for name, value in values.items():
         field = kind.by_name[name]
         changed = _change_field(kind, text, field, value)
@@ -293,6 +306,8 @@ def change_fields(kind: Kind, text: str, values: Mapping[str, Value | None]) -> 
 def template(kind: Kind, raw: Mapping[str, Any] | None = None) -> str:
     """Return an empty file of a kind, each field with a line about its use; the values of `raw` are filled in."""
     given = dict(raw or {})
+    if kind.folders:
+        return _skill_template(kind, given)
     head = ["---", f"# A {kind.name}: {kind.purpose}", f"id: {kind.prefix}-0000"]
     body: list[str] = []
     for field in kind.all_fields:
@@ -437,3 +452,136 @@ def _value_to_markdown(value: Value) -> str:
     if not isinstance(value, tuple):
         return str(value)
     return "\n".join("- " + item.replace("\n", "\n  ") for item in value)
+
+
+# --- SKILL.md: the format of agentskills.io, which coding agents read by themselves. What it has no key for is in
+# `metadata`, text by text, which the format leaves to whoever adds something.
+
+SKILL_NAME: Final = re.compile(r"(?=.{1,64}\Z)[a-z0-9]+(?:-[a-z0-9]+)*")
+"""What the format allows as a name."""
+_SKILL_KEYS: Final = {
+    "title": "name", "description": "description", "license": "license", "compatibility": "compatibility",
+    "allowed_tools": "allowed-tools",
+}  # fmt: skip
+"""Field → its key in the front matter of the format."""
+_OUR_KEY: Final = "kl-"
+
+
+def skill_node(name: str) -> str:
+    """Return the ID of a skill in the graph, and in fields that name other skills: `skill:pdf-tools`."""
+    return node_in("skill", name)
+
+
+def _read_skill(kind: Kind, path: str, front: FrontMatter, body: list[str]) -> ParsedDocument:
+    """Read a SKILL.md, whoever wrote it: without a key of ours it is active, and nobody vouches for it."""
+    folder = path.rpartition("/")[0].rpartition("/")[2]
+    raw: dict[str, Any] = {"status": kind.statuses[0]}
+    for name, key in _SKILL_KEYS.items():
+        value = front.raw.get(key)
+        # a list of tools is how one of the agents writes it
+        raw[name] = " ".join(value) if isinstance(value, list) else value
+    raw["title"] = raw["title"] or folder
+    first = next((one for one in body if one.strip() and not one.startswith("<!--")), None)
+    raw["description"] = raw["description"] or (first and first.lstrip("# "))
+    metadata = front.raw.get("metadata")
+    written = metadata if isinstance(metadata, dict) else {}
+    raw["version"] = written.get("version") or front.raw.get("version")
+    ours = {key.removeprefix(_OUR_KEY).replace("-", "_"): v for key, v in written.items() if key.startswith(_OUR_KEY)}
+    for name, value in ours.items():
+        field = kind.by_name.get(name)
+        raw[name] = _listed(str(value)) if field is not None and field.type in ("ids", "words", "lines") else value
+    line = next((span.start + 1 for span in front.spans if span.key == "metadata"), 1)
+    places = {key: span.start + 1 for span in front.spans for key, k in _SKILL_KEYS.items() if k == span.key}
+
+    def locate(name: str) -> tuple[str, int, int]:
+        return (path, places.get(name, line), 1)
+
+    remarks: list[Problem] = []
+    values, wrong = validate(kind, raw, locate, unknown=remarks)
+    if wrong:
+        return ParsedDocument(None, tuple(sorted(wrong)), tuple(remarks))
+    name = str(values["title"])
+    if folder and name != folder:
+        hint = f"Rename the folder to {name}, or the skill to {folder}: agents find it by both."
+        remarks.append(Problem(*locate("title"), f"{name} is in the folder {folder}.", hint))
+    if not SKILL_NAME.fullmatch(name):
+        hint = "Small letters, digits and single hyphens, at most 64 characters."
+        remarks.append(Problem(*locate("title"), f"{safe_text(name)} is no name of a skill.", hint))
+    identifier = f"{kind.prefix}-{identity_digest(kind, values)}"
+    known = {name: locate(name)[1] for name in values}
+    return ParsedDocument(Record(kind.name, identifier, values, "\n".join(body), path, known), (), tuple(remarks))
+
+
+def _listed(text: str) -> str | list[str]:
+    """Return a list that `_joined` made a text; what a person wrote is split at its commas, as everywhere."""
+    try:
+        found = json.loads(text) if text.startswith("[") else None
+    except (ValueError, RecursionError):
+        return text
+    return found if isinstance(found, list) and all(isinstance(one, str) for one in found) else text
+
+
+def _joined(field: Field, value: Value) -> str:
+    """Return a value as the text that the format allows in `metadata`."""
+    if not isinstance(value, tuple):
+        return str(value)
+    # names alone, as people write them
+    bare = [one.partition(":")[2] if field.namespace and node_in(field.namespace, one.partition(":")[2]) == one else one
+            for one in value]  # fmt: skip
+    made = ", ".join(bare)
+    is_plain = not made.startswith("[") and made.split(", ") == bare and not any("," in one for one in bare)
+    return made if is_plain else json.dumps(bare, ensure_ascii=False)
+
+
+def _change_skill(kind: Kind, text: str, values: Mapping[str, Value | None]) -> str:
+    """Return a SKILL.md with some fields changed. ValueError where that would lose what another program wrote."""
+    lines = split_lines(text.removeprefix("\ufeff"))
+    front, problems = read_front_matter("", lines)
+    if front is None:
+        raise ValueError(str(problems[0]))
+    metadata = front.raw.get("metadata")
+    written: dict[str, str] = {**metadata} if isinstance(metadata, dict) else {}
+    ours = dict(written)
+    changed: dict[str, Value | None] = {}
+    for field in kind.all_fields:
+        if field.name not in values:
+            continue
+        value = values[field.name]
+        if field.name in _SKILL_KEYS:
+            changed[_SKILL_KEYS[field.name]] = value
+            continue
+        key = "version" if field.name == "version" else f"{_OUR_KEY}{field.name.replace('_', '-')}"
+        ours.pop(key, None)
+        if value is not None:
+            ours[key] = _joined(field, value)
+    if ours != written:
+        changed["metadata"] = ours or None
+    for key, value in changed.items():
+        front, _ = read_front_matter("", lines)
+        assert front is not None
+        span = next((one for one in front.spans if one.key == key), None)
+        new = [] if value is None else format_entry(key, value)
+        if span is None:
+            lines[front.end : front.end] = new
+        else:
+            lines[span.start : span.end] = new
+    return _join_lines(text, lines)
+
+
+def _skill_template(kind: Kind, given: Mapping[str, Any]) -> str:
+    """Return an empty SKILL.md, or one with these values."""
+    head = ["---", f"# A {kind.name}: {kind.purpose}"]
+    for name, key in _SKILL_KEYS.items():
+        field, value = kind.by_name[name], given.get(name)
+        entry = format_entry(key, str(value)) if value else [f"{key}:" if field.required else f"# {key}:"]
+        head += [f"# {field.description}", *entry]
+    head += ["metadata:", *(format_entry("  version", str(given.get("version") or "1.0.0")))]
+    for field in kind.all_fields:
+        if field.name in (*_SKILL_KEYS, "version", "updated", "superseded_by") or field.internal:
+            continue
+        value = given.get(field.name)
+        text = ", ".join(map(str, value)) if isinstance(value, list) else str(value or "")
+        choices = f" One of: {', '.join(field.choices)}." if field.choices else ""
+        key = f"  {_OUR_KEY}{field.name.replace('_', '-')}"
+        head += [f"  # {field.description}{choices}", *(format_entry(key, text) if text else [f"  # {key.strip()}:"])]
+    return "\n".join([*head, "---", "", "<!-- What an agent does, step by step. -->", ""])

@@ -14,6 +14,7 @@ from kl_hooks.records.query import RecordFilter, get_records
 from kl_hooks.records.repository import is_expired
 
 if TYPE_CHECKING:
+    from kl_hooks.model.kind import Kind
     from kl_hooks.workspace import Workspace
 
 # A `source` that is a file: the record was imported from it.
@@ -125,17 +126,25 @@ def _not_accepted_reason(ws: Workspace, record: Record) -> str:
     """
     kind = ws.kinds[record.kind]
     gated = any(verb.person and verb.to == record.status and verb.reviewer for verb in kind.verbs)
-    if kind.nature == "directive" and record.authority == "agent" and not gated:
+    unvouched = record.authority == "agent" or _is_unvouched(kind, record)
+    if kind.nature == "directive" and unvouched and not gated:
         return "not accepted"
     return "quarantined" if _injection_reasons(ws, record) else ""
 
 
 def _injection_reasons(ws: Workspace, record: Record) -> tuple[str, ...]:
     kind = ws.kinds[record.kind]
-    if kind.nature != "directive" or (record.authority == "human" and not _IMPORTED.search(record.text("source"))):
+    from_person = record.authority == "human" and not _is_unvouched(kind, record)
+    if kind.nature != "directive" or (from_person and not _IMPORTED.search(record.text("source"))):
         return ()
     from kl_hooks.records.prompt_injection import injection_reasons  # compiling its patterns takes 11 ms
 
     stored = [part for part in record.text("quarantine").split("; ") if part]
     written = [record.text(field.name) for field in kind.all_fields if field.type in ("line", "text", "lines")]
+    written += [record.body] * bool(kind.folders)
     return tuple(dict.fromkeys([*stored, *injection_reasons("\n".join(one for one in written if one))]))
+
+
+def _is_unvouched(kind: Kind, record: Record) -> bool:
+    """Return True for a file in a folder that other programs write to, too, in which nobody states who made it."""
+    return bool(kind.folders) and not record.text("authority")

@@ -45,6 +45,10 @@ def agent_author(ws: Workspace, by: str) -> str:
 def rule_on_new(kind: Kind, raw: Mapping[str, Any], who: str) -> Ruling:
     """Rule on a new record. `who`: as `agent_author`. UsageProblem for an agent that claims a person's authority."""
     authority = str(raw.get("authority") or "").strip().lower()
+    if who and kind.folders:
+        # an agent that starts reads these files as instructions, and asks nobody whether they were reviewed
+        hint = "Propose it: kl skill propose"
+        raise UsageProblem(f"files of {kind.plural} are for people to make.", place=kind.name, hint=hint)
     if who and authority == "human":
         reason = f"human is for people, and this is {who.removeprefix('agent:')}."
         raise UsageProblem(reason, place="--authority", hint="Leave it out.")

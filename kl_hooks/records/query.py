@@ -68,7 +68,9 @@ def get_record(ws: Workspace, identifier: str, kind: str = "") -> Record:
     wanted = identifier.strip()
     for _ in range(2):  # a row that becomes a file between the two selects is in neither: try again
         sync(ws, (kind,) if kind else ())
-        for where in ("id = ?", "UPPER(id) = UPPER(?)"):  # the first uses the index
+        # the first uses the index; what agents' files name themselves is their names
+        by_name = ("LOWER(title) = LOWER(?)",) if kind in ws.kinds and ws.kinds[kind].folders else ()
+        for where in ("id = ?", "UPPER(id) = UPPER(?)", *by_name):
             found = [one for one in _select(ws, where, (wanted,)) if kind in ("", one.kind)]
             if found and found[0].kind in ws.kinds:
                 return found[0]

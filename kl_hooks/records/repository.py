@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 KNOWLEDGE_FOLDER: Final = ".kl/knowledge/"
 _GENERATED: Final = ("README.md", "MEMORY.md")
+SKILL_FILE: Final = "SKILL.md"
 _PAGE_SUFFIXES: Final = (".md", ".rst")
 _MAX_PAGES: Final = 5_000
 # Nanoseconds in which a file can change again without a new time (FAT counts in steps of two seconds).
@@ -68,14 +69,17 @@ def paths_in_history(ws: Workspace, revision: str, folder: str) -> set[str]:
 
 
 def kind_folder(kind: Kind) -> str:
-    """`.kl/knowledge/decisions/`."""
-    return f"{KNOWLEDGE_FOLDER}{kind.plural}/"
+    """`.kl/knowledge/decisions/`; of a kind in folders of its own the first of those."""
+    return f"{kind.folders[0]}/" if kind.folders else f"{KNOWLEDGE_FOLDER}{kind.plural}/"
 
 
 def kind_of_path(path: str, kinds: Mapping[str, Kind]) -> Kind | None:
     """Return the kind whose folder, or archive, the file is in; None for every other file."""
-    folder = path.rpartition("/")[0] + "/"
-    return next((kind for kind in kinds.values() if folder in _folders(kind)), None)
+    folder, _, name = path.rpartition("/")
+    if name == SKILL_FILE:
+        above = folder.rpartition("/")[0]
+        return next((kind for kind in kinds.values() if above in kind.folders), None)
+    return next((kind for kind in kinds.values() if folder + "/" in _folders(kind)), None)
 
 
 def is_page_path(ws: Workspace, path: str) -> bool:
@@ -91,7 +95,10 @@ def authored_files(root: Path, kinds: Mapping[str, Kind], now_ns: int) -> dict[s
     """
     found: dict[str, str] = {}
     for kind in kinds.values():
-        if kind.storage == "file" or kind.filed:
+        if kind.folders:
+            for folder in kind.folders:
+                _scan_skills(root, folder, now_ns - _RACY, found)
+        elif kind.storage == "file" or kind.filed:
             for folder in _folders(kind):
                 _scan_folder(root, folder, now_ns - _RACY, found)
     return found
@@ -130,8 +137,8 @@ def _docs_folder(ws: Workspace) -> str:
     return ws.settings.docs or "docs"
 
 
-def _folders(kind: Kind) -> tuple[str, str]:
-    return kind_folder(kind), kind_folder(kind) + "archive/"
+def _folders(kind: Kind) -> tuple[str, ...]:
+    return () if kind.folders else (kind_folder(kind), kind_folder(kind) + "archive/")
 
 
 def _scan_folder(root: Path, folder: str, old: int, found: dict[str, str]) -> None:
@@ -147,6 +154,28 @@ def _scan_folder(root: Path, folder: str, old: int, found: dict[str, str]) -> No
                 if stat.S_ISREG(state.st_mode):
                     path = folder + (name if name.isascii() else os.fsencode(name).decode("utf-8", "replace"))
                     found[path] = _stamp(state, old)
+
+
+def _scan_skills(root: Path, folder: str, old: int, found: dict[str, str]) -> None:
+    # each part of the way: agents' own set-up often makes one folder of these a link to another, or out of here
+    if any((root / one).is_symlink() for one in (folder.partition("/")[0], folder)):
+        return
+    try:
+        entries = os.scandir(root / folder)
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    with entries:
+        for entry in entries:
+            if not entry.is_dir(follow_symlinks=False):
+                continue
+            try:
+                state = os.lstat(os.path.join(entry.path, SKILL_FILE))  # noqa: PTH118 (half the time of Path)
+            except OSError:
+                continue
+            if stat.S_ISREG(state.st_mode):
+                found[f"{folder}/{os.fsencode(entry.name).decode('utf-8', 'replace')}/{SKILL_FILE}"] = _stamp(
+                    state, old
+                )
 
 
 def _stamp(state: os.stat_result, old: int) -> str:

@@ -44,10 +44,10 @@ class SearchResult(NamedTuple):
 
 def find_records(ws: Workspace, task: Task, limit: int) -> list[Candidate]:
     """Return at most `limit` live records that match the task's words, best first."""
-    # a document is found by its passages (`kl_hooks.documents.search`)
+    # a document is found by its passages (`kl_hooks.documents.search`), a skill by what it does (`kl_hooks.skills`)
     kinds = tuple(
         kind.name for kind in ws.kinds.values()
-        if kind.budget_category not in NAMED_CATEGORIES and kind.name != "document"
+        if kind.budget_category not in NAMED_CATEGORIES and kind.name not in ("document", "skill")
     )  # fmt: skip
     signals = task.signals
     words = dict.fromkeys([*signals.symbols, *signals.paths, *signals.keywords, *signals.failures])
@@ -128,7 +128,8 @@ def record_text(kind: Kind, record: Record) -> str:
             lines += [f"{name}:", *(f"- {item}" for item in value)]
         else:
             lines.append(f"{name}: {format_value(value)}")
-    return "\n".join(lines)
+    # what an agent does is no field of a SKILL.md: it is the text of the file
+    return "\n".join([*lines, *([f"\n{record.body.strip()}"] if kind.folders and record.body.strip() else [])])
 
 
 def _record_summary(kind: Kind, record: Record) -> str:

@@ -206,14 +206,19 @@ def _owner(record: Record) -> str:
     return record.path or f"record:{record.id}"
 
 
-def _record_node(kind: Kind, identifier: str) -> str:
-    """Return the graph ID of a record: `adr:ADR-0007` for a decision, the record ID itself for most kinds."""
+def _record_node(kind: Kind, record: Record) -> str:
+    """Return the graph ID of a record: `adr:ADR-0007`, `skill:pdf-tools`, the record ID itself for most kinds."""
+    if kind.folders:
+        from kl_hooks.records.document import skill_node
+
+        return skill_node(record.title)
+    identifier = record.id
     return f"{kind.node}:{identifier}" if kind.node else identifier
 
 
 def _record_links(kind: Kind, record: Record, prefixes: dict[str, str]) -> Iterator[Link]:
     """Yield a Link for each ID in its `ids` fields. `prefixes`: prefix of record IDs → prefix of their nodes."""
-    source, owner = _record_node(kind, record.id), _owner(record)
+    source, owner = _record_node(kind, record), _owner(record)
     for field in kind.all_fields:
         if field.type != "ids" or (record.archived and field.relation == "adr_governs"):
             continue  # an archived decision governs nothing
@@ -261,7 +266,7 @@ def _sync_pages(
     db.many("DELETE FROM page WHERE path = ?", [(path,) for path in {*removed, *vanished}])
     for path, record in read.items():
         text = read_page(ws, path) if "[[" in record.body or "](" in record.body else None
-        node = _record_node(ws.kinds[record.kind], record.id)
+        node = _record_node(ws.kinds[record.kind], record)
         _write_page_row(db, ws, Page(path, node, record.id, record.title), "", text)
     texts = {path: read_page(ws, path) for path in stale}
     for path, text in texts.items():

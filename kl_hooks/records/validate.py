@@ -202,9 +202,20 @@ def _ids(field: Field, given: Any) -> tuple[str, ...]:
     """IDs, each once, spelled as given: `file:src/a.py`, a path, `ADR-0007`. One text is split at its commas."""
     given = given.split(",") if isinstance(given, str) else given
     found = _split_unique(_lines(field, given))
+    if field.namespace:
+        found = _split_unique(node_in(field.namespace, one) for one in found)
     for one in found:
         node_id(one)
     return found
+
+
+def node_in(namespace: str, name: str) -> str:
+    """Return the ID of what is named: `PDF tools` → `skill:pdf tools`. IDs stay as they are."""
+    bare = name.removeprefix(f"{namespace}:")
+    if ":" in bare or RECORD_ID.fullmatch(name):
+        return name
+    # in any case and spacing it is the same one, as in the ID of its record
+    return f"{namespace}:{' '.join(bare.split()).casefold()}"
 
 
 def _map(field: Field, given: Any) -> dict[str, str]:

@@ -14,7 +14,7 @@ from kl_hooks.model.kind import REJECTED, SUPERSEDED, Kind
 from kl_hooks.model.problem import Problems
 from kl_hooks.model.record import Record, Value
 from kl_hooks.model.text import one_line, slug
-from kl_hooks.records.document import change_fields, render_document
+from kl_hooks.records.document import SKILL_NAME, change_fields, render_document
 from kl_hooks.records.events import (
     CONTENT,
     Event,
@@ -26,7 +26,7 @@ from kl_hooks.records.events import (
 )
 from kl_hooks.records.permissions import PROGRAMS, agent_author, refuse_delete, rule_on_change, rule_on_new
 from kl_hooks.records.query import get_record, get_records
-from kl_hooks.records.repository import FileChanges, NewIds, kind_folder, records_in_rows, write_row
+from kl_hooks.records.repository import SKILL_FILE, FileChanges, NewIds, kind_folder, records_in_rows, write_row
 from kl_hooks.records.sync import sync
 from kl_hooks.records.validate import validate
 from kl_hooks.store.files import read_small
@@ -155,6 +155,9 @@ def change_record(
     unknown = [name for name in raw if name not in kind.by_name]
     if unknown:
         raise UsageProblem(f"{kind.name} has no field {unknown[0]!r}.", place=f"kl {kind.name} edit")
+    if kind.folders and values.get("title", record.title) != record.title:
+        hint = "Make a new one that succeeds it, or rename the folder and its `name` by hand."
+        raise UsageProblem("a skill is known by its name.", place=record.title, hint=hint)
     if "status" in cleared:
         hint = f"See: kl {kind.name} --help"
         raise UsageProblem("status can't be taken out; commands change it.", place=record.id, hint=hint)
@@ -238,6 +241,11 @@ def _store_change(
 def _write_new_file(ws: Workspace, db: Database, kind: Kind, record: Record, files: FileChanges) -> Record:
     name = slug(record.title)
     path = f"{kind_folder(kind)}{record.id}{'-' if name else ''}{name}.md"
+    if kind.folders:
+        if not SKILL_NAME.fullmatch(record.title):
+            hint = "Small letters, digits and single hyphens, at most 64 characters: pdf-tools"
+            raise UsageProblem("is no name of a skill.", place=one_line(record.title, 80), hint=hint)
+        path = f"{kind_folder(kind)}{record.title}/{SKILL_FILE}"
     if os.path.lexists(ws.root / path):  # also a dangling link, which a write would follow
         raise EnvironmentProblem("is there already.", place=path, hint="Move it away, then try again.")
     files.write(path, render_document(kind, record).encode("utf-8"))

@@ -15,7 +15,7 @@ from kl_hooks.model.actors import trace_id
 from kl_hooks.model.canonical import replace_surrogates
 from kl_hooks.model.problem import Problems
 from kl_hooks.model.text import counted, one_line, suggest_spelling
-from kl_hooks.tools import document_tools, graph_tools, knowledge_tools, tier_tools
+from kl_hooks.tools import document_tools, graph_tools, knowledge_tools, skill_tools, tier_tools
 from kl_hooks.tools.kind_tools import author, tools_of
 from kl_hooks.tools.tool import LARGEST_INPUT, SCHEMA, Tool
 
@@ -133,6 +133,7 @@ def catalogue(ws: Workspace) -> dict[str, Tool]:
         *knowledge_tools.tools(kinds),
         *document_tools.tools(),
         *tier_tools.tools(),
+        *skill_tools.tools(),
     )
     own = {tool.name: tool for tool in every}
     return dict(sorted((derived | own).items()))

@@ -26,7 +26,7 @@ def tools(records: Sequence[str] = ()) -> Iterator[Tool]:
     yield Tool(
         "graph_search", "Find symbols, files, records, pages and violations by name or words.",
         {
-            "query": line("A name, its beginning, or words."), "kind": line("Only these kinds.", enum=kinds),
+            "query": line("A name, its beginning, or words."), "kind": line("A kind.", enum=kinds),
             "file": line("Only in this file, folder, or pattern (src/*.py)."), **limit,
         },
         _search, ("query",), also={"name": "query", "type": "kind"},

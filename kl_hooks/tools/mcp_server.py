@@ -41,6 +41,7 @@ TOOLSETS: Final[Mapping[str, str]] = {
     "tasks": "tasks, what they need and produce, turns, outcomes, features and objectives",
     "claims": "claims, findings and failures",
     "tiers": "what you remember in this session and longer, and what several agents share",
+    "skills": "which skills a task needs, their outcomes, and proposals of new ones",
     "all": "every tool",
 }
 """Set → what is in it."""
@@ -69,6 +70,18 @@ _PREFIXES: Final[Mapping[str, tuple[str, ...]]] = {
         "create_memory_pool",
         "read_shared",
         "write_shared",
+    ),
+    "skills": (
+        "discover_skills",
+        "get_skill_context",
+        "list_skills",
+        "skill_use",
+        "skill_done",
+        "skill_propose",
+        "skill_check",
+        "skill_health",
+        "skill_team",
+        "proposal_",
     ),
     "all": ("",),
 }

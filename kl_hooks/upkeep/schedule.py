@@ -26,7 +26,7 @@ LOCK: Final = "maintain.lock"
 DAY: Final = 86_400_000_000
 UNATTENDED: Final = (
     "cache", "ephemeral files", "expired claims", "expired pools", "expired records", "idle candidates", "old runs",
-    "open sessions", "orphaned graphs", "package log", "stale entries", "tier events",
+    "open sessions", "orphaned graphs", "package log", "skill conflicts", "stale entries", "tier events",
 )  # fmt: skip
 """Policies that touch nothing in the working tree."""
 

@@ -71,7 +71,9 @@ def values(kind: Kind, shape: str, before: str = "") -> dict[str, object]:
             made[field.name] = f"{before}{poisoned(shape)}"
         elif field.type == "line":
             made[field.name] = " ".join(f"{before}{poisoned(shape)}".split())[:150]
-    return made | WORKED.get(kind.name, {})
+    # the name of a skill is a word, so its text is where an order can be
+    named = {"title": f"zebra{shape}{'-waiting' * bool(before)}"} if kind.folders else {}
+    return made | WORKED.get(kind.name, {}) | named
 
 
 def all_shapes(kind: Kind) -> dict[str, object]:
@@ -111,12 +113,12 @@ def repo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Checkout]:
         record_claim(ws, poisoned(shape), f"file:src/zoo/{shape}.py")
     for kind in ws.kinds.values():
         some = [values(kind, shape) for shape in SHAPES] + ([all_shapes(kind)] if kind.name in NAMED else [])
-        create_records(ws, kind, [one | {"status": kind.live[0]} for one in some])
+        create_records(ws, kind, [one | {"status": (kind.live or kind.statuses)[0]} for one in some])
     assert made.kl("arch", "check").returncode == 1
     made.commit("Records of people")
     agent = open_workspace(made.root, clock=ws.clock, environ={"KL_AGENT": "bot", "HOME": str(made.root.parent)})
     for kind in ws.kinds.values():
-        if kind.nature == "directive":
+        if kind.nature == "directive" and not kind.folders:
             create_records(agent, kind, [values(kind, shape, "WAITING ") for shape in SHAPES])
     made.commit("What an agent proposes")
     yield made

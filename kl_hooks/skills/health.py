@@ -1,0 +1,490 @@
+"""What is wrong with the skills: conflicts with their states and repairs, and their health as one number of terms."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from kl_hooks.clock import iso, micros
+from kl_hooks.errors import UsageProblem
+from kl_hooks.graph.algorithms import components
+from kl_hooks.hookspecs import Policy
+from kl_hooks.model.lifecycle import Change, Lifecycle
+from kl_hooks.records.document import SKILL_NAME, skill_node
+from kl_hooks.records.events import Event, append_events, list_events
+from kl_hooks.records.write import change_record
+from kl_hooks.skills.library import (
+    RELATIONS,
+    all_skills,
+    coverage,
+    demanded_categories,
+    edges_of,
+    stems,
+)
+from kl_hooks.skills.uses import DAY, STARTED, effectiveness_of
+
+if TYPE_CHECKING:
+    from kl_hooks.model.record import Record
+    from kl_hooks.skills.uses import Effectiveness
+    from kl_hooks.workspace import Workspace
+
+SEVERITIES: Final[Mapping[str, int]] = {"critical": 8, "high": 4, "medium": 2, "low": 1}
+"""Severity → its weight."""
+STATES: Final = ("detected", "acknowledged", "resolved", "dismissed")
+_SORTS: Final[Mapping[str, str]] = {
+    "duplicate": "critical", "circular_dependency": "high", "dependency": "high", "contradiction": "high",
+    "overlapping": "medium", "version_mismatch": "medium", "naming": "low", "stale": "low", "orphan": "low",
+}  # fmt: skip
+"""Conflict → its severity."""
+_CONFLICT: Final = "skill_conflict"
+_SUPPRESSED: Final = 30
+"""Days in which a conflict that was resolved or dismissed is not reported again."""
+_DUPLICATE, _OVERLAPPING, _CONNECTED = 0.92, 0.70, 0.5
+"""Similarities from which two skills are one, get in each other's way, and belong together."""
+_MOST_LINKS: Final = 5
+_LONGEST_CYCLE: Final = 10
+_CROWDED: Final = 32
+"""Skills with one rare word that a skill is compared with: those nearest to it in length. It bounds the work where
+thousands of skills have one text."""
+_REQUIREMENT: Final = re.compile(r"([a-z0-9-]+)>=([0-9][0-9.]*)")
+
+
+class Repair(NamedTuple):
+    """A change of one skill that ends a conflict."""
+
+    skill: str
+    """Its name."""
+    changes: Mapping[str, Any]
+    text: str
+    """The change, in one line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """Something that is wrong with one skill, or between some."""
+
+    sort: str
+    skills: tuple[str, ...]
+    """Names."""
+    reason: str
+    similarity: float = 0.0
+    repairs: tuple[Repair, ...] = ()
+    """What `kl skill check --apply` changes; none: a person has to think."""
+    state: str = STATES[0]
+    since: int = 0
+    """When it was detected first, microseconds."""
+
+    @property
+    def key(self) -> str:
+        """The name it is acknowledged or dismissed by: the same as long as sort and skills are."""
+        return hashlib.sha256("\0".join((self.sort, *self.skills)).encode("utf-8", "replace")).hexdigest()[:8]
+
+    @property
+    def severity(self) -> str:
+        """critical, high, medium or low."""
+        return _SORTS[self.sort]
+
+    def priority(self, now: int) -> float:
+        """Return its weight, up to three times as much the longer it is there, and up to twice for alike texts."""
+        days = max(now - self.since, 0) / DAY if self.since else 0.0
+        return SEVERITIES[self.severity] * min(max(days / 30, 1.0), 3.0) * (1 + self.similarity)
+
+    def to_dict(self, now: int) -> dict[str, Any]:
+        """Return it as in JSON."""
+        return {
+            "key": self.key, "type": self.sort, "severity": self.severity, "skills": list(self.skills),
+            "reason": self.reason, "similarity": round(self.similarity, 3), "state": self.state,
+            "since": iso(self.since) if self.since else "", "priority": round(self.priority(now), 2),
+            "repairs": [one._asdict() for one in self.repairs],
+        }  # fmt: skip
+
+
+class Facts(NamedTuple):
+    """The use and the age of a skill."""
+
+    uses: int = 0
+    idle: float = 0.0
+    """Days since it was used last; since it was made where it never was."""
+    age: float = 0.0
+    """Days since it was made."""
+
+
+class Report(NamedTuple):
+    """The answer of a check."""
+
+    open: tuple[Conflict, ...]
+    """Highest priority first."""
+    suppressed: int
+    """Conflicts that were resolved or dismissed less than 30 days ago."""
+
+
+class Health(NamedTuple):
+    """The health of all skills, with its terms."""
+
+    coverage: float
+    edges: float
+    """Relations per skill."""
+    used: float
+    """The share that was used in the last 30 days."""
+    effectiveness: float
+    conflicts: float
+    """Open conflicts per skill."""
+
+    @property
+    def terms(self) -> dict[str, float]:
+        """Name → points, of 100. The weights of the model are divided by 0.9, or 90 would be the most."""
+        parts = {
+            "coverage": 0.25 * self.coverage, "relations": 0.20 * min(self.edges / 3, 1), "used": 0.20 * self.used,
+            "effectiveness": 0.25 * self.effectiveness, "conflicts": -0.10 * min(self.conflicts, 1),
+        }  # fmt: skip
+        return {name: 100 * part / 0.9 for name, part in parts.items()}
+
+    @property
+    def score(self) -> float:
+        """0 to 100."""
+        return min(max(sum(self.terms.values()), 0.0), 100.0)
+
+    @property
+    def grade(self) -> str:
+        """A from 90, B from 80, C from 70, D from 60, else F."""
+        # rounded: 90 points are added up from five parts
+        made = round(self.score, 6)
+        return next((grade for grade, least in (("A", 90), ("B", 80), ("C", 70), ("D", 60)) if made >= least), "F")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as `kl.skill.health/1`."""
+        return {
+            "schema": "kl.skill.health/1", "score": round(self.score, 1), "grade": self.grade,
+            "terms": {name: round(points, 2) for name, points in self.terms.items()},
+            "values": {name: round(value, 3) for name, value in self._asdict().items()},
+        }  # fmt: skip
+
+
+def check(ws: Workspace, *, record: bool = True) -> Report:
+    """Return the conflicts that are open. `record`: those that are new are recorded as detected, which dates them."""
+    return _check(ws, all_skills(ws), record)[0]
+
+
+def _check(ws: Workspace, every: Sequence[Record], record: bool) -> tuple[Report, dict[str, Effectiveness]]:
+    now = ws.clock.now()
+    measured, strengths = effectiveness_of(ws, every)
+    made = {one.title: _made_at(ws, one) for one in every}
+    # before the first use that was recorded here nothing is recorded: a clone must not begin with everything stale
+    since = min((micros(one.at) for one in list_events(ws, name=STARTED)), default=now)
+    facts = {
+        one.title: Facts(
+            measured[one.id].uses,
+            (now - (measured[one.id].last or max(made[one.title], since))) / DAY,
+            (now - made[one.title]) / DAY,
+        )
+        for one in every
+    }
+    found = list(detect(every, facts, strengths))
+    states = _states(ws)
+    open_, suppressed, new = [], 0, []
+    ids = {one.title: one.id for one in every}
+    for one in found:
+        state, since, at = states.get(one.key, ("", 0, 0))
+        if state in STATES[2:]:
+            if now - at < _SUPPRESSED * DAY:
+                suppressed += 1
+                continue
+            state = ""
+        if not state:
+            new.append(Event(_CONFLICT, ids[one.skills[0]], "", {"key": one.key, "state": STATES[0]}, iso(now)))
+        open_.append(replace(one, state=state or STATES[0], since=since if state else now))
+    if record and new:
+        append_events(ws, new)
+    # name last, so that equal priorities have one order
+    open_.sort(key=lambda one: (-one.priority(now), one.sort, one.skills))
+    return Report(tuple(open_), suppressed), measured
+
+
+def decide(ws: Workspace, key: str, state: str, reason: str = "") -> Conflict:
+    """Record the state of a conflict. UsageProblem where none of this key is open."""
+    found = next((one for one in check(ws).open if one.key == key), None)
+    if found is None:
+        raise UsageProblem("no open conflict has this key.", place=key, hint="See: kl skill check")
+    record = next(one for one in all_skills(ws) if one.title == found.skills[0])
+    append_events(ws, [Event(_CONFLICT, record.id, "", {"key": key, "state": state, "reason": reason})])
+    return found
+
+
+def apply_repairs(ws: Workspace, conflicts: Sequence[Conflict]) -> list[Repair]:
+    """Make the changes that end these conflicts, each in its SKILL.md; return them. For people.
+
+    One by one, and each from the file as it is then: two conflicts may change one skill.
+    """
+    done = []
+    for conflict in conflicts:
+        for one in conflict.repairs:
+            record = next((skill for skill in all_skills(ws) if skill.title == one.skill), None)
+            changes = _changes(record, one) if record is not None else {}
+            if record is not None and changes:
+                change_record(ws, record, changes)
+                done.append(one)
+        if conflict.repairs:
+            ids = {one.title: one.id for one in all_skills(ws)}
+            body = {"key": conflict.key, "state": "resolved", "reason": "kl skill check --apply"}
+            append_events(ws, [Event(_CONFLICT, ids.get(conflict.skills[0], ""), "", body)])
+    return done
+
+
+def _changes(record: Record, repair: Repair) -> dict[str, Any]:
+    """Return the fields that a repair changes in the skill as it is now: relations are added or removed one by one."""
+    made: dict[str, Any] = {}
+    for name, value in repair.changes.items():
+        sign, _, node = str(value).partition(" ")
+        if sign in ("+", "-"):
+            items = [one for one in record.many(name) if one != node] + ([node] if sign == "+" else [])
+            made |= {name: items or None} if tuple(items) != record.many(name) else {}
+        elif record.values.get(name) != value:
+            made[name] = value
+    return made
+
+
+def _states(ws: Workspace) -> dict[str, tuple[str, int, int]]:
+    """Return key → (state, when it was detected, when it got this state): a fold over Events."""
+    found: dict[str, tuple[str, int, int]] = {}
+    for one in list_events(ws, name=_CONFLICT):
+        key, state, at = str(one.body.get("key")), str(one.body.get("state")), micros(one.at)
+        since = found[key][1] if key in found and state != STATES[0] else at
+        found[key] = (state, since, at)
+    return found
+
+
+def _made_at(ws: Workspace, record: Record) -> int:
+    """Return when a skill was made: its date, else the time of its file, which a clone has from its checkout on."""
+    if record.text("date"):
+        return micros(record.text("date"))
+    try:
+        return (ws.root / record.path).stat().st_mtime_ns // 1000
+    except OSError:
+        return ws.clock.now()
+
+
+def detect(
+    every: Sequence[Record], facts: Mapping[str, Facts], strengths: Mapping[tuple[str, str, str], float]
+) -> Iterator[Conflict]:
+    """Yield what is wrong. Pure. `facts`: name → its use and age; `strengths`: of the relations.
+
+    Outcomes move strengths, and of a cycle the weakest relation is the one to remove.
+    """
+    active = [one for one in every if one.status == "active"]
+    yield from _names(active)
+    yield from _relations(active, {skill_node(one.title): one for one in every})
+    yield from _cycles(active, strengths)
+    edges = edges_of(every)
+    linked = {name for edge in edges for name in (edge[0], edge[2])}
+    lonely = [
+        one
+        for one in active
+        if one.title not in linked and not one.many("agents") and facts.get(one.title, Facts()).age > 30
+    ]
+    # without the name: two skills with one text are one, whatever they are called
+    texts = [" ".join((one.text("description"), *one.many("tags"))) for one in active]
+    pairs = alike(texts, _CONNECTED if lonely else _OVERLAPPING)
+    yield from _alike(active, pairs, facts)
+    near: dict[str, list[tuple[float, str]]] = defaultdict(list)
+    for a, b, similarity in pairs:
+        near[active[a].title].append((similarity, active[b].title))
+        near[active[b].title].append((similarity, active[a].title))
+    for one in lonely:
+        found = sorted((s, name) for s, name in near[one.title] if s < _OVERLAPPING)[::-1][:_MOST_LINKS]
+        repairs = tuple(_link(one.title, name) for _, name in found)
+        # where no skill states agents or relations, that one has none is no news
+        if repairs or (facts[one.title].age > 60 and len(lonely) < len(active)):
+            advice = "" if repairs else ": name an agent or a related skill, or archive it"
+            reason = f"no agent has {one.title}, and no relation leads to it{advice}"
+            yield Conflict("orphan", (one.title,), reason, 0.0, repairs)
+    for one in active:
+        known = facts.get(one.title, Facts())
+        if known.idle > 90 and known.uses < 5 and known.age > 30:
+            reason = f"{one.title} was used {known.uses} times, not in the last {int(known.idle)} days"
+            yield Conflict("stale", (one.title,), reason)
+
+
+def _link(name: str, other: str) -> Repair:
+    return Repair(name, {"enhances": f"+ {skill_node(other)}"}, f"{name}: enhances {other}")
+
+
+def _names(active: Sequence[Record]) -> Iterator[Conflict]:
+    spelled: dict[str, list[str]] = defaultdict(list)
+    for one in active:
+        folder = one.path.rpartition("/")[0].rpartition("/")[2]
+        spelled[re.sub(r"[^a-z0-9]", "", one.title.casefold())].append(one.title)
+        if not SKILL_NAME.fullmatch(one.title):
+            yield Conflict("naming", (one.title,), f"{one.title} is no name: small letters, digits, single hyphens")
+        elif folder and folder != one.title:
+            yield Conflict("naming", (one.title,), f"{one.title} is in the folder {folder}: agents find it by both")
+    for names in spelled.values():
+        if len(names) > 1:
+            yield Conflict("naming", tuple(sorted(names)), f"{' and '.join(sorted(names))} differ in signs alone")
+
+
+def _relations(active: Sequence[Record], known: Mapping[str, Record]) -> Iterator[Conflict]:
+    """Yield requirements that are missing, retired or too old, and relations that exclude each other."""
+    for one in active:
+        for to in (*one.many("requires"), *one.many("composes")):
+            other = known.get(to)
+            if other is None or other.status != "active":
+                what = "does not exist" if other is None else f"is {other.status}"
+                name = to.removeprefix("skill:")
+                yield Conflict("dependency", (one.title, name), f"{one.title} needs {name}, which {what}")
+        for to in one.many("succeeds"):
+            other = known.get(to)
+            if other is None or other.title == one.title:
+                continue
+            if skill_node(one.title) in other.many("succeeds") and one.title < other.title:
+                pair = (one.title, other.title)
+                yield Conflict(
+                    "contradiction", pair, f"{pair[0]} and {pair[1]} each state that they took the place of the other"
+                )
+            uses = next((name for name in RELATIONS[:3] if to in one.many(name)), "")
+            if uses:
+                pair = (one.title, other.title)
+                yield Conflict("contradiction", pair, f"{one.title} takes the place of {other.title}, and {uses} it")
+        for text in one.many("least_versions"):
+            match = _REQUIREMENT.fullmatch(text)
+            other = known.get(skill_node(match[1])) if match else None
+            if match and other and _number(other.text("version")) < _number(match[2]):
+                has = other.text("version") or "none"
+                reason = f"{one.title} needs version {match[2]} of {other.title}, which has {has}"
+                yield Conflict("version_mismatch", (one.title, other.title), reason)
+
+
+def _number(version: str) -> tuple[int, ...]:
+    return tuple(int(one) for one in re.findall(r"[0-9]+", version)[:4])
+
+
+def _cycles(active: Sequence[Record], strengths: Mapping[tuple[str, str, str], float]) -> Iterator[Conflict]:
+    """Yield one cycle of each set of skills that need each other; the next check finds what is left of the set."""
+    edges = [one for one in edges_of(active) if one[1] in ("requires", "composes")]
+    relation = {(source, target): name for source, name, target in edges}
+    needs: dict[str, list[str]] = defaultdict(list)
+    for source, _, target in edges:
+        needs[source].append(target)
+    for one in active:
+        own = next((name for name in ("requires", "composes") if skill_node(one.title) in one.many(name)), "")
+        if own:
+            repair = Repair(one.title, {own: f"- {skill_node(one.title)}"}, f"{one.title}: no longer {own} itself")
+            yield Conflict("circular_dependency", (one.title,), f"{one.title} {own} itself", 0.0, (repair,))
+    for group in components([one.title for one in active], needs):
+        if len(group) < 2:
+            continue
+        path = _shortest_cycle(min(group), needs, set(group))
+        steps = list(zip(path, [*path[1:], path[0]], strict=True))
+        weakest = min(steps, key=lambda step: (strengths.get((step[0], relation[step], step[1]), 0.5), step))
+        text = f"{weakest[0]}: no longer {relation[weakest]} {weakest[1]}"
+        repair = Repair(weakest[0], {relation[weakest]: f"- {skill_node(weakest[1])}"}, text)
+        more = f" and {len(path) - _LONGEST_CYCLE} more" if len(path) > _LONGEST_CYCLE else ""
+        shown = " → ".join([*path[:_LONGEST_CYCLE], *([] if more else path[:1])])
+        yield Conflict("circular_dependency", tuple(path[:_LONGEST_CYCLE]), f"{shown}{more}", 0.0, (repair,))
+
+
+def _shortest_cycle(start: str, needs: Mapping[str, Sequence[str]], group: set[str]) -> list[str]:
+    """Return the shortest way from a node back to itself, within its strongly connected component."""
+    before: dict[str, str] = {}
+    front = [start]
+    for node in front:
+        for target in sorted(needs.get(node, ())):
+            if target == start:
+                path = [node]
+                while path[-1] != start:
+                    path.append(before[path[-1]])
+                return path[::-1]
+            if target in group and target not in before:
+                before[target] = node
+                front.append(target)
+    return [start]
+
+
+def _alike(
+    active: Sequence[Record], pairs: Sequence[tuple[int, int, float]], facts: Mapping[str, Facts]
+) -> Iterator[Conflict]:
+    for a, b, similarity in pairs:
+        one, other = active[a], active[b]
+        if similarity >= _DUPLICATE:
+            # whoever is used more is known to work; then the first by name, which never changes
+            order = sorted((one, other), key=lambda skill: (-facts.get(skill.title, Facts()).uses, skill.title))
+            stays, ends = (skill.title for skill in order)
+            repairs = (
+                Repair(ends, {"status": "deprecated"}, f"{ends}: deprecated"),
+                Repair(stays, {"succeeds": f"+ {skill_node(ends)}"}, f"{stays}: succeeds {ends}"),
+            )
+            names = tuple(sorted((stays, ends)))
+            yield Conflict("duplicate", names, f"{stays} and {ends} have the same words", similarity, repairs)
+        elif similarity >= _OVERLAPPING and one.text("category") == other.text("category"):
+            names = tuple(sorted((one.title, other.title)))
+            reason = f"{names[0]} and {names[1]} have {similarity:.0%} of their words in common"
+            yield Conflict("overlapping", names, reason, similarity)
+
+
+def alike(texts: Sequence[str], least: float) -> list[tuple[int, int, float]]:
+    """Return (one, other, cosine of their words) of the pairs of texts that reach `least`. Pure.
+
+    Prefix filtering (Bayardo, Ma, Srikant 2007): of two texts that reach it, the rare words of each have one in common,
+    so only texts that share a rare word are compared. Of texts with the very same words each is paired with the first
+    alone, or a thousand copies would be half a million pairs.
+    """
+    bags = [frozenset(stems(one)) for one in texts]
+    first: dict[frozenset[str], int] = {}
+    found = [
+        (first[bag], number, 1.0) for number, bag in enumerate(bags) if bag and first.setdefault(bag, number) != number
+    ]
+    spread = Counter(word for bag in first for word in bag)
+    holders: dict[str, list[int]] = defaultdict(list)
+    # by length: a text can only reach a longer one by as much as it has words
+    for number in sorted(first.values(), key=lambda one: (len(bags[one]), one)):
+        bag = bags[number]
+        rare = sorted(bag, key=lambda word: (spread[word], word))
+        prefix = rare[: len(bag) - math.ceil(least * least * len(bag)) + 1]
+        for other in {one for word in prefix for one in holders[word][-_CROWDED:]}:
+            similarity = len(bag & bags[other]) / math.sqrt(len(bag) * len(bags[other]))
+            if similarity >= least:
+                found.append((min(number, other), max(number, other), similarity))
+        for word in prefix:
+            holders[word].append(number)
+    return sorted(found)
+
+
+def health(ws: Workspace) -> Health | None:
+    """Return the health of the active skills; None where there is none."""
+    every = all_skills(ws)
+    report, measured = _check(ws, every, False)
+    active = [one for one in every if one.status == "active"]
+    if not active:
+        return None
+    now, found = ws.clock.now(), coverage(every, demanded_categories(ws))
+    used = [one for one in active if measured[one.id].last and now - measured[one.id].last <= 30 * DAY]
+    scores = [measured[one.id].score if measured[one.id].is_known else 0.5 for one in active]
+    size = len(active)
+    return Health(
+        found.ratio if found.categories else 0.0, 2 * found.edges / size, len(used) / size, sum(scores) / size,
+        len(report.open) / size,
+    )  # fmt: skip
+
+
+def _find_new(ws: Workspace, numbers: Lifecycle, now: int) -> Sequence[Change]:
+    known = _states(ws)
+    return [
+        Change("record", one.key, _SCAN, f"{one.sort}: {one.reason}")
+        for one in check(ws, record=False).open
+        if known.get(one.key, ("",))[0] not in STATES[:2]
+    ]
+
+
+def _record_new(ws: Workspace, changes: Sequence[Change], now: int) -> None:
+    check(ws)
+
+
+_SCAN: Final = "skill conflicts"
+CONFLICT_SCAN: Final = Policy(
+    _SCAN, "Conflicts of skills that are new are recorded, which dates them.", _find_new, _record_new
+)
+"""Idempotent: a conflict that is recorded is not new."""

@@ -1,0 +1,325 @@
+"""The skills in force: which of them a task needs, what these need in turn, who has them, and what is missing."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from kl_hooks.documents.meaning import find_near
+from kl_hooks.errors import EnvironmentProblem
+from kl_hooks.graph.algorithms import components
+from kl_hooks.index.index import stem
+from kl_hooks.index.postings import significant_words
+from kl_hooks.model.text import one_line
+from kl_hooks.records.document import skill_node
+from kl_hooks.records.liveness import live_records
+from kl_hooks.records.query import RecordFilter, get_record, list_records
+from kl_hooks.records.retrieval import current_candidates
+
+if TYPE_CHECKING:
+    from kl_hooks.model.package import Candidate, Task
+    from kl_hooks.model.record import Record
+    from kl_hooks.workspace import Workspace
+
+RELATIONS: Final = ("requires", "enhances", "composes", "succeeds")
+MODES: Final = ("auto", "manifest")
+"""auto: with the instructions, as far as the budget allows. manifest: names and descriptions alone."""
+BUDGET: Final = 2_000
+"""Tokens of the instructions that one answer has (requirement D38)."""
+CHARACTERS: Final = 4
+"""Per token."""
+_SEEDS, _DEPTH, _NEAR = 10, 3, 0.4
+"""Skills that a search starts from, how far it follows relations, and the similarity that a start needs."""
+_TEAM: Final = 5
+_OFFERED: Final = 5
+"""Skills that a context package is offered."""
+_UNKNOWN: Final = 0.25
+"""What a word counts that no skill has: a task names much that no skill can know of."""
+_LEARNED: Final = 70
+"""Importance in percent from which a memory shows what is needed."""
+_SAME_SORT: Final = 3
+"""Memories of one category without a skill that are a gap."""
+_TAUGHT: Final = 0.5
+"""Similarity from which a skill covers a memory."""
+
+
+class Found(NamedTuple):
+    """A skill that a task needs, and why."""
+
+    record: Record
+    score: float
+    """0 to 1.1."""
+    depth: int
+    """Relations between it and what the task names; 0: it matches itself."""
+    reason: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as in JSON."""
+        return {**summary(self.record), "score": round(self.score, 3), "depth": self.depth, "reason": self.reason}
+
+
+@dataclass(frozen=True, slots=True)
+class Discovery:
+    """The answer to a task."""
+
+    found: tuple[Found, ...]
+    """Best first."""
+    instructions: Mapping[str, str]
+    """ID → text of the skill, of those that fit."""
+    by: tuple[str, ...]
+    """What took part: words, meaning, graph."""
+    not_in_force: int
+    """Skills that are drafts, deprecated, or that nobody has accepted."""
+    note: str = ""
+    """Why meaning took no part; empty: it did."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as `kl.skill.discovery/1`."""
+        rows = [
+            one.to_dict() | ({"instructions": self.instructions[one.record.id]} if one.record.id in self.instructions
+                             else {}) for one in self.found
+        ]  # fmt: skip
+        return {
+            "schema": "kl.skill.discovery/1", "skills": rows, "by": list(self.by), "not_in_force": self.not_in_force,
+            "note": self.note,
+        }  # fmt: skip
+
+
+class Coverage(NamedTuple):
+    """What the skills in force cover."""
+
+    categories: Mapping[str, int]
+    """Category that is in demand → skills in force."""
+    edges: int
+    skills: int
+
+    @property
+    def ratio(self) -> float:
+        """The share of the categories in demand that have a skill."""
+        return sum(map(bool, self.categories.values())) / len(self.categories) if self.categories else 0.0
+
+    @property
+    def connectivity(self) -> float:
+        """Relations of all that are possible: edges / (n(n - 1))."""
+        return self.edges / (self.skills * (self.skills - 1)) if self.skills > 1 else 0.0
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as in JSON."""
+        return {"ratio": round(self.ratio, 3), "connectivity": round(self.connectivity, 5), **self._asdict()}
+
+
+class Team(NamedTuple):
+    """Agents that together have what a task needs."""
+
+    needed: tuple[str, ...]
+    members: Mapping[str, tuple[str, ...]]
+    """Agent → the needed skills that nobody before it has."""
+    missing: tuple[str, ...]
+    """Needed skills that no agent has."""
+
+
+def all_skills(ws: Workspace) -> list[Record]:
+    """Return every skill, whatever its status."""
+    return list_records(ws, RecordFilter(("skill",), expired=True))
+
+
+def skills_in_force(ws: Workspace) -> list[Record]:
+    """Return the skills that an agent may be shown: active, and committed or written by a person with kl."""
+    return live_records(ws, [one for one in all_skills(ws) if one.status == "active"])
+
+
+def find_skill(ws: Workspace, name: str) -> Record:
+    """Return a skill by its name or ID. UsageProblem for none."""
+    return get_record(ws, name.removeprefix("skill:"), "skill")
+
+
+def summary(record: Record) -> dict[str, Any]:
+    """Return what a list has of a skill."""
+    return {
+        "id": record.id, "name": record.title, "description": one_line(record.text("description"), 300),
+        "category": record.text("category"), "version": record.text("version"), "status": record.status,
+        "path": record.path,
+    }  # fmt: skip
+
+
+def edges_of(records: Sequence[Record]) -> list[tuple[str, str, str]]:
+    """Return (name, relation, name) of every relation between these skills; one to itself or to nothing is none."""
+    known = {skill_node(one.title): one.title for one in records}
+    return [
+        (one.title, relation, known[to])
+        for one in records
+        for relation in RELATIONS
+        for to in one.many(relation)
+        if known.get(to, one.title) != one.title
+    ]
+
+
+def stems(text: str) -> list[str]:
+    """Return the stems of the words of a text that mean something, each once."""
+    return list(dict.fromkeys(map(stem, significant_words(text.lower().replace("-", " ").replace("_", " ")))))
+
+
+def text_of(record: Record) -> str:
+    """Return what a skill is found by."""
+    return " ".join((record.title, record.text("description"), record.text("category"), *record.many("tags")))
+
+
+def similarities(query: str, texts: Sequence[str]) -> list[float]:
+    """Return which share of a query each text has: its rare words count more, what no text has hardly. Pure."""
+    bags = [frozenset(stems(one)) for one in texts]
+    wanted = stems(query)
+    spread = Counter(word for bag in bags for word in bag)
+    weights = {
+        word: math.log(1 + len(bags) / spread[word]) if spread[word] else _UNKNOWN * math.log(1 + len(bags))
+        for word in wanted
+    }
+    whole = sum(weights.values())
+    return [sum(weights[word] for word in wanted if word in bag) / whole if whole else 0.0 for bag in bags]
+
+
+def discover(ws: Workspace, task: str, mode: str = "auto", budget: int = BUDGET, limit: int = 10) -> Discovery:
+    """Return the skills that a task needs: by its words, by meaning where there is an embedder, then by relations."""
+    every = all_skills(ws)
+    live = live_records(ws, [one for one in every if one.status == "active"])
+    scores = dict(zip((one.id for one in live), similarities(task, [text_of(one) for one in live]), strict=True))
+    by, note = ["words"], ""
+    try:
+        for one, score in find_near(ws, task, (), live, 4 * _SEEDS) if live else ():
+            scores[one.id] = max(scores[one.id], score)  # type: ignore[index]  # no passages were asked for
+        by.append("meaning")
+    except EnvironmentProblem as problem:
+        note = f"without meaning: {problem}"
+    found = follow(live, {one.title: scores[one.id] for one in live})
+    by += ["graph"] if any(one.depth for one in found) else []
+    found = found[:limit]
+    texts = instructions(found, budget) if mode == "auto" else {}
+    return Discovery(tuple(found), texts, tuple(by), len(every) - len(live), note)
+
+
+def follow(records: Sequence[Record], scores: Mapping[str, float]) -> list[Found]:
+    """Return the skills that match, and those that lead on from them, best first. `scores`: name → similarity. Pure.
+
+    From a skill the way leads to what it requires and is composed of, what enhances it, and what took its place.
+    """
+    by_name = {one.title: one for one in records}
+    ways: dict[str, list[tuple[str, str]]] = defaultdict(list)
+    for source, relation, target in sorted(edges_of(records)):
+        if relation in ("requires", "composes"):
+            ways[source].append((target, f"{source} {relation} it"))
+        else:
+            ways[target].append((source, f"it {relation} {target}"))
+    # name last, so that equal scores have one order
+    seeds = sorted((name for name in by_name if scores.get(name, 0) >= _NEAR), key=lambda name: (-scores[name], name))
+    found: dict[str, Found] = {}
+    front = [(name, scores[name], "matches the task") for name in seeds[:_SEEDS]]
+    for depth in range(_DEPTH + 1):
+        after = []
+        for name, score, reason in front:
+            record = by_name[name]
+            # the similarity of the start fades on the way; one that states when to use it is worth more
+            value = score * (1 - 0.15 * depth) + (0.1 if record.text("description") else 0)
+            if name in found and found[name].score >= value:
+                continue
+            found[name] = Found(record, value, depth, reason)
+            after += [(target, score, why) for target, why in ways[name]]
+        # sorted: of two equal ways to a skill the reason is always the same one
+        front = sorted(after)
+    return sorted(found.values(), key=lambda one: (-one.score, one.depth, one.record.title))
+
+
+def instructions(found: Sequence[Found], budget: int = BUDGET) -> dict[str, str]:
+    """Return ID → instructions, best first, of those that fit into a budget of tokens; one that does not hides none."""
+    left, made = budget * CHARACTERS, dict[str, str]()
+    for one in found:
+        text = one.record.body.strip()
+        if text and len(text) <= left:
+            made[one.record.id] = text
+            left -= len(text)
+    return made
+
+
+def requirements(records: Sequence[Record], name: str) -> tuple[list[str], list[str]]:
+    """Return (all that a skill requires or is composed of, each after what it needs; names that do not exist). Pure."""
+    by_name = {one.title: one for one in records}
+    names = {skill_node(one.title): one.title for one in records}
+    missing, wanted = list[str](), [name]
+    needs: dict[str, list[str]] = {}
+    for current in wanted:
+        if current in needs:
+            continue
+        targets = [to for relation in ("requires", "composes") for to in by_name[current].many(relation)]
+        missing += [to.removeprefix("skill:") for to in targets if to not in names]
+        needs[current] = [names[to] for to in targets if to in names]
+        wanted += needs[current]
+    ordered = [one for group in components(list(needs), needs) for one in group]
+    return [one for one in ordered if one != name], list(dict.fromkeys(missing))
+
+
+def coverage(records: Sequence[Record], demanded: Sequence[str] = ()) -> Coverage:
+    """Return what the active skills among these cover. `demanded`: further categories that are asked for. Pure."""
+    active = [one for one in records if one.status == "active"]
+    counts = Counter(one.text("category") for one in active)
+    # a category that only a draft or a retired skill has is in demand, and not covered
+    names = dict.fromkeys([*(one.text("category") for one in records), *demanded])
+    return Coverage({name: counts[name] for name in sorted(names) if name}, len(edges_of(active)), len(active))
+
+
+def demanded_categories(ws: Workspace) -> list[str]:
+    """Return the categories of proposals that wait for a skill."""
+    wanted = RecordFilter(("proposal",), ("draft", "proposed", "under_review", "approved"))
+    return [one.text("category") for one in list_records(ws, wanted) if one.text("category")]
+
+
+def team(found: Sequence[Found]) -> Team:
+    """Return at most five agents that have as much as possible of what was found; each adds the most that is left.
+
+    Of two that add as much the first by name: the same task gives the same team. Pure.
+    """
+    has: dict[str, set[str]] = defaultdict(set)
+    for one in found:
+        for agent in one.record.many("agents"):
+            has[agent].add(one.record.title)
+    needed = tuple(one.record.title for one in found)
+    left, members = set(needed), dict[str, tuple[str, ...]]()
+    while len(members) < _TEAM:
+        best = max(sorted(has), key=lambda agent: len(has[agent] & left), default="")
+        if not best or not has[best] & left:
+            break
+        members[best] = tuple(one for one in needed if one in has[best] & left)
+        left -= has[best]
+    return Team(needed, members, tuple(one for one in needed if one in left))
+
+
+def gaps(ws: Workspace) -> list[dict[str, Any]]:
+    """Return what was learned three times or more without a skill that teaches it, by category of the memories."""
+    memories = live_records(ws, list_records(ws, RecordFilter(("memory",), ("approved",))))
+    texts = [text_of(one) for one in skills_in_force(ws)]
+    untaught: dict[str, list[Record]] = defaultdict(list)
+    for one in memories:
+        # nobody stated how much it matters: a person approved it, so it does
+        matters = one.number("importance", _LEARNED) >= _LEARNED
+        if matters and max(similarities(one.text("pattern"), texts), default=0) < _TAUGHT:
+            untaught[one.text("category") or "pattern"].append(one)
+    return [
+        {"category": category, "memories": [one.id for one in some], "recommendation":
+         f"Propose a skill from {len(some)} memories of the category {category}: kl skill propose"}
+        for category, some in sorted(untaught.items()) if len(some) >= _SAME_SORT
+    ]  # fmt: skip
+
+
+def find_skills(ws: Workspace, task: Task, limit: int) -> list[Candidate]:
+    """Return the skills that a task needs, as candidates for its package: by words and relations, the best five.
+
+    Only what is in force: a file that is not committed is an instruction that nobody has reviewed.
+    """
+    live = skills_in_force(ws)
+    scores = similarities(task.text, [text_of(one) for one in live])
+    found = follow(live, {one.title: score for one, score in zip(live, scores, strict=True)})
+    best = {one.record.id: one for one in found[: min(limit, _OFFERED)]}
+    return [
+        replace(one, reasons=(*one.reasons, best[one.id].reason))
+        for one in current_candidates(ws, [one.record for one in best.values()], limit)
+    ]

@@ -1,0 +1,148 @@
+"""Proposals of skills: researched in the knowledge base, reviewed by a person, then written as a SKILL.md."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from kl_hooks.documents.search import search
+from kl_hooks.errors import UsageProblem
+from kl_hooks.evidence.provenance import agent
+from kl_hooks.model.canonical import canonical
+from kl_hooks.model.text import one_line, slug
+from kl_hooks.records.document import SKILL_NAME, skill_node
+from kl_hooks.records.permissions import agent_author
+from kl_hooks.records.prompt_injection import injection_reasons
+from kl_hooks.records.query import RecordFilter, get_record, list_records
+from kl_hooks.records.write import apply_verb, change_record, create_record
+from kl_hooks.skills.library import RELATIONS, all_skills, similarities, text_of
+
+if TYPE_CHECKING:
+    from kl_hooks.model.record import Record
+    from kl_hooks.workspace import Workspace
+
+_FINDINGS: Final = 20
+"""Matches of a search that count."""
+_NEAR: Final = (0.4, 0.7)
+"""Similarity of findings that are another subject, and near: from these further skills are proposed."""
+_OVERLAP: Final = 0.7
+_DEEPEST, _MOST_CHILDREN, _CHILD = 3, 3, 0.8
+"""Levels of proposals that need each other, those of one level, and the share of the confidence that one has left."""
+_REVIEWED: Final = ("title", "description", "category", "instructions", *RELATIONS)
+"""Fields of which a skill is made."""
+
+
+def confidence(sources: int, findings: int, overlap: float) -> float:
+    """Return how well research supports a proposal, 0 to 0.9: less where a skill like it exists already. Pure."""
+    made = min(0.15 * sources, 0.6) + min(0.02 * findings, 0.3) - 2 * max(overlap - _OVERLAP, 0)
+    return min(max(made, 0.0), 1.0)
+
+
+def research(ws: Workspace, topic: str, name: str = "") -> dict[str, Any]:
+    """Return what records, documents and code have about a topic, as fields of a proposal. Nothing is asked outside."""
+    answer = search(ws, topic, "hybrid", top_k=_FINDINGS)
+    found = [one for one in answer.results if not (one.record is not None and one.record.kind == "skill")]
+    scores = similarities(topic, [f"{one.title} {one.snippet.text}" for one in found])
+    # of prose alone: the name of a function is no subject that somebody could learn
+    scored = [(one.title, score) for one, score in zip(found, scores, strict=True) if one.kind != "code"]
+    near = [title for title, score in scored if _NEAR[0] <= score <= _NEAR[1]]
+    others = [one for one in all_skills(ws) if one.title != name]
+    overlap = max(similarities(topic, [text_of(one) for one in others]), default=0.0)
+    places = {one.path or one.id for one in found}
+    return {
+        "sources": [one_line(f"{one.path or one.id}: {one.title}", 300) for one in found], "findings": len(found),
+        "near": [one_line(one, 200) for one in dict.fromkeys(near)], "overlap": round(100 * overlap),
+        "confidence": round(100 * confidence(len(places), len(found), overlap)),
+    }  # fmt: skip
+
+
+def propose(ws: Workspace, name: str, raw: Mapping[str, Any], *, parent: Record | None = None) -> Record:
+    """Make a proposal with what research finds; it is submitted where it has instructions, else a draft.
+
+    UsageProblem for a name that is none, or that a skill or an open proposal has.
+    """
+    if not SKILL_NAME.fullmatch(name):
+        hint = f"Such as: {slug(name)}" if slug(name) else "Small letters, digits and hyphens, at most 64 characters."
+        raise UsageProblem("is no name of a skill.", place=one_line(name, 80), hint=hint)
+    if any(one.title == name and one.status != "archived" for one in all_skills(ws)):
+        hint = f"Propose a change of it: kl skill edit {name}"
+        raise UsageProblem("there is a skill of this name.", place=name, hint=hint)
+    if any(one.title == name and one.status not in ("rejected", "created") for one in _proposals(ws)):
+        raise UsageProblem("it is proposed already.", place=name, hint="See: kl proposal list")
+    topic = f"{name.replace('-', ' ')} {raw.get('description') or ''}"
+    found = research(ws, topic, name)
+    values: dict[str, Any] = {"title": name, **found, **{key: value for key, value in raw.items() if value}}
+    who = agent_author(ws, "")
+    values.setdefault("agent", agent(ws.environ) or "")
+    if parent is not None:
+        share = round(parent.number("confidence") * _CHILD)
+        values |= {"parent": [parent.id], "depth": parent.number("depth") + 1, "confidence": share}
+    made = create_record(ws, ws.kinds["proposal"], values, by=who)
+    return apply_verb(ws, made.id, "submit", by=who) if values.get("instructions") else made
+
+
+def approve(ws: Workspace, identifier: str) -> tuple[Record, list[Record]]:
+    """Approve a proposal, and propose what it requires and does not exist; return it and the new proposals.
+
+    UsageProblem for an agent that is no reviewer, and for a proposal without instructions.
+    """
+    record = get_record(ws, identifier, "proposal")
+    if not record.text("instructions"):
+        hint = f"Write them: kl proposal edit {record.id} --instructions …"
+        raise UsageProblem("has no instructions, so there is nothing to approve.", place=record.id, hint=hint)
+    made = apply_verb(ws, record.id, "approve", {"approved_text": _digest(record)})
+    return made, _propose_needed(ws, made)
+
+
+def _propose_needed(ws: Workspace, record: Record) -> list[Record]:
+    """Propose up to three skills that an approved proposal needs, then subjects near it, three levels deep at most."""
+    if record.number("depth") >= _DEEPEST:
+        return []
+    known = {one.title for one in (*all_skills(ws), *_proposals(ws))}
+    needed = [one for relation in ("requires", "composes") for one in record.many(relation)]
+    near = [slug(one)[:64].strip("-") for one in record.many("near")]
+    names = [one for one in dict.fromkeys((*needed, *near)) if SKILL_NAME.fullmatch(one) and one not in known]
+    fields = {"description": f"Needed by {record.title}.", "category": record.text("category")}
+    return [propose(ws, one, fields, parent=record) for one in names[:_MOST_CHILDREN]]
+
+
+def adopt(ws: Workspace, identifier: str) -> Record:
+    """Write the SKILL.md of an approved proposal: version 1.0.0, with its relations; return the skill. For people.
+
+    UsageProblem for one that is not approved, or that was changed since.
+    """
+    proposal = get_record(ws, identifier, "proposal")
+    if who := agent_author(ws, ""):
+        raise UsageProblem(f"adopt is for people, and this is {who.removeprefix('agent:')}.", place=proposal.id)
+    if proposal.status != "approved":
+        hint = f"A person approves it: kl proposal approve {proposal.id}"
+        raise UsageProblem(f"is {proposal.status}, not approved.", place=proposal.id, hint=hint)
+    if proposal.text("approved_text") != _digest(proposal):
+        hint = f"Review it again: kl proposal reject {proposal.id}, or approve a new one."
+        raise UsageProblem("was changed after it was approved.", place=proposal.id, hint=hint)
+    related = {name: [skill_node(one) for one in proposal.many(name)] for name in RELATIONS}
+    values = {
+        "title": proposal.title, "description": proposal.text("description"), "version": "1.0.0", "status": "active",
+        "category": proposal.text("category"), "source": proposal.id, **related,
+    }  # fmt: skip
+    body = proposal.text("instructions")
+    made = create_record(ws, ws.kinds["skill"], {key: value for key, value in values.items() if value}, body=body)
+    change_record(ws, proposal, {"status": "created"}, how="adopt")
+    return made
+
+
+def suspicions(record: Record) -> tuple[str, ...]:
+    """Return why the text of a proposal reads like an attack on its readers, for the person who reviews it."""
+    return tuple(injection_reasons(f"{record.text('description')}\n{record.text('instructions')}"))
+
+
+def _proposals(ws: Workspace) -> Sequence[Record]:
+    return list_records(ws, RecordFilter(("proposal",)))
+
+
+def _digest(record: Record) -> str:
+    plain = {name: re.sub(r"\s+", " ", record.text(name)).strip() for name in _REVIEWED}
+    # of the instructions every byte counts: indentation is code
+    return hashlib.sha256(canonical({**plain, "instructions": record.text("instructions")})).hexdigest()

@@ -1,0 +1,481 @@
+"""Uses of skills: the variant that was chosen when a use began, its outcome by receipts, and effectiveness.
+
+A use is recorded when it **begins**, with its variant and the seed that chose it; what happened later is joined to it
+from the receipts of the same session. So no outcome can be credited to a skill, or a variant, that did not take part.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import os
+import re
+import sys
+from bisect import bisect_left, bisect_right
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from kl_hooks.clock import iso, micros
+from kl_hooks.errors import UsageProblem
+from kl_hooks.evidence.commits import newest_commits
+from kl_hooks.evidence.ingestion import sync_evidence
+from kl_hooks.evidence.ledger import receipts_since
+from kl_hooks.evidence.provenance import agent, producer, session
+from kl_hooks.git.repository import head
+from kl_hooks.model.text import counted, one_line
+from kl_hooks.records.document import change_fields, read_document
+from kl_hooks.records.events import CONTENT, Event, append_events, list_events
+from kl_hooks.records.liveness import live_records, not_live_reason, uncommitted_paths
+from kl_hooks.records.query import RecordFilter, list_records
+from kl_hooks.records.repository import FileChanges
+from kl_hooks.skills.library import (
+    BUDGET,
+    CHARACTERS,
+    Found,
+    all_skills,
+    edges_of,
+    find_skill,
+    instructions,
+    requirements,
+    summary,
+)
+from kl_hooks.store.files import read_small
+
+if TYPE_CHECKING:
+    from kl_hooks.evidence.commits import LoggedCommit
+    from kl_hooks.model.receipt import Receipt
+    from kl_hooks.model.record import Record
+    from kl_hooks.workspace import Workspace
+
+STARTED: Final = "skill_started"
+_ENDED: Final = "skill_ended"
+DAY: Final = 86_400_000_000
+_LONGEST: Final = 8 * 3_600_000_000
+"""Microseconds after which a use that nobody ended is over."""
+_ENOUGH: Final = 5
+"""Judged uses from which a skill's effectiveness is stated (requirement D35)."""
+_MAIN: Final = "main"
+_TRAFFIC: Final = 20
+"""Percent of the uses that try a variant which states no number."""
+_COMMITS: Final = 20_000
+"""Newest commits that uses are joined with."""
+_SECOND: Final = 1_000_000
+"""Git states the moment of a commit in whole seconds: it may seem to be before the use that it is of."""
+_NEUTRAL: Final = 0.5
+_STEP, _LEAST_EDGE = 0.05, 0.1
+_Z: Final = 1.96
+"""Of a 95 % interval."""
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """One use of a skill, from its beginning."""
+
+    id: str
+    skill: str
+    """ID of its record."""
+    name: str
+    variant: str
+    version: str
+    seed: str
+    actor: str
+    session: str
+    """Empty: nobody named one."""
+    producer: str
+    at: int
+    """Microseconds."""
+    path: str = ""
+    """The file with the instructions that were chosen."""
+    head: str = ""
+    """The commit that was checked out."""
+    ended: int = 0
+    """0: it is not over."""
+    asserted: bool | None = None
+    """The outcome that was stated at its end; None: none."""
+    by: str = ""
+    """Who stated it."""
+
+    def until(self) -> int:
+        """Return up to when receipts belong to it."""
+        return self.ended or self.at + _LONGEST
+
+
+class Outcome(NamedTuple):
+    """The outcome of a use."""
+
+    success: bool | None
+    """None: nothing shows it."""
+    reasons: tuple[str, ...]
+
+
+class Effectiveness(NamedTuple):
+    """How well a skill, or a variant, does."""
+
+    uses: int
+    judged: int
+    successes: int
+    graph: float
+    """0.1 to 1: the mean of its relations, each moved by the outcomes at its ends."""
+    learning: float
+    """The share of memories about it that were approved."""
+    idle: int
+    """Whole periods of 30 days without a use."""
+    trend: float
+    """Success rate of the last 7 days less that of the 7 before; 0 where either has none."""
+    last: int = 0
+    """When it was used last, microseconds; 0: never."""
+
+    @property
+    def is_known(self) -> bool:
+        """Return whether there were enough uses for a number."""
+        return self.judged >= _ENOUGH
+
+    @property
+    def rate(self) -> float:
+        """The share of judged uses that succeeded; 0.5 where there is none."""
+        return self.successes / self.judged if self.judged else _NEUTRAL
+
+    @property
+    def score(self) -> float:
+        """0 to 1, by the stated formula; it falls by 0.05 for each 30 days without a use, as long as it is over 0.2."""
+        made = self._combined(self.rate)
+        return max(made - _STEP * self.idle, min(made, 0.2))
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Between which values it is with 95 % (Wilson, for the success rate)."""
+        low, high = wilson(self.successes, self.judged)
+        return self._combined(low), self._combined(high)
+
+    def _combined(self, rate: float) -> float:
+        return 0.3 * self.graph + 0.5 * rate + 0.2 * self.learning
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as in JSON, each term of the score with its weight."""
+        known = {"score": round(self.score, 3), "interval": [round(one, 3) for one in self.interval]}
+        return {
+            "known": self.is_known, "uses": self.uses, "judged": self.judged, "successes": self.successes,
+            "terms": {"graph": [0.3, round(self.graph, 3)], "success_rate": [0.5, round(self.rate, 3)],
+                      "learning": [0.2, round(self.learning, 3)], "idle": [-_STEP, self.idle]},
+            "trend": round(self.trend, 3), "last_used": iso(self.last) if self.last else "",
+            **(known if self.is_known else {"needs": f"{_ENOUGH} judged uses"}),
+        }  # fmt: skip
+
+    def line(self) -> str:
+        """Return it for people."""
+        if not self.is_known:
+            return f"not known yet: {self.judged} of {_ENOUGH} judged uses"
+        low, high = self.interval
+        word = "rising" if self.trend > _STEP else "falling" if self.trend < -_STEP else "steady"
+        return f"{self.score:.2f} ({low:.2f} to {high:.2f}, {self.judged} judged uses, {word})"
+
+
+def start_use(ws: Workspace, name: str, seed: str = "") -> Use:
+    """Record that a skill is used from now on, and return which variant. UsageProblem for one that is not in force.
+
+    The same seed gets the same variant as long as the variants are the same. Without one the session is the seed.
+    """
+    record = find_skill(ws, name)
+    if reason := not_live_reason(ws, record):
+        hint = "A person commits its file, or changes its status: kl skill activate"
+        raise UsageProblem(f"is not in force ({reason}), so nobody should follow it.", place=record.title, hint=hint)
+    who, of = agent(ws.environ), session(ws.environ) or ""
+    seed = one_line(seed, 200) or of or os.urandom(8).hex()
+    found = variants(ws, record)
+    chosen = assign(record.id, {one: traffic for one, (_, traffic) in found.items()}, seed)
+    variant = found[chosen][0] if chosen in found else record
+    use = Use(
+        os.urandom(6).hex(), record.id, record.title, chosen, variant.text("version"), seed,
+        f"agent:{who}" if who else "human", of, producer(ws.environ), ws.clock.now(), variant.path,
+        head(ws.repo)[0] or "" if ws.repo else "",
+    )  # fmt: skip
+    body = {"use": use.id, "name": use.name, "variant": chosen, "version": use.version, "seed": seed,
+            "actor": use.actor, "producer": use.producer, "path": use.path,
+            "head": use.head}  # fmt: skip
+    append_events(ws, [Event(STARTED, record.id, of, body, iso(use.at))])
+    return use
+
+
+def end_use(ws: Workspace, which: str, success: bool | None = None) -> Use:
+    """Record that a use is over; `which`: its ID, or the name of a skill, for the last use that is not over.
+
+    UsageProblem where there is none of the caller's. `success`: what the caller states; receipts count for more.
+    """
+    who, of = agent(ws.environ), session(ws.environ) or ""
+    actor = f"agent:{who}" if who else "human"
+    mine = [one for one in uses(ws) if one.actor == actor and which in (one.id, one.name, one.skill)]
+    found = [one for one in mine if not one.ended and (one.session == of or one.id == which)]
+    if not found:
+        reason = "this use is over already." if mine else "no use of it was begun."
+        raise UsageProblem(reason, place=which, hint="Begin one: kl skill use NAME")
+    use = found[-1]
+    body = {"use": use.id, "success": success, "actor": actor}
+    append_events(ws, [Event(_ENDED, use.skill, of, body)])
+    return replace(use, ended=ws.clock.now(), asserted=success, by=actor)
+
+
+def uses(ws: Workspace) -> list[Use]:
+    """Return every use, oldest first: a fold over Events."""
+    found: dict[str, Use] = {}
+    for one in list_events(ws, name=STARTED):
+        body = {key: str(value) for key, value in one.body.items()}
+        with suppress(KeyError, ValueError):
+            found[body["use"]] = Use(
+                body["use"], one.record, body["name"], body["variant"], body["version"], body["seed"], body["actor"],
+                one.session, body["producer"], micros(one.at), body["path"],
+                body["head"],
+            )  # fmt: skip
+    for one in list_events(ws, name=_ENDED):
+        use = found.get(str(one.body.get("use")))
+        if use is not None and not use.ended:
+            stated = one.body.get("success")
+            by = str(one.body.get("actor", ""))
+            asserted = stated if isinstance(stated, bool) else None
+            found[use.id] = replace(use, ended=micros(one.at), asserted=asserted, by=by)
+    return list(found.values())
+
+
+def variants(ws: Workspace, record: Record) -> dict[str, tuple[Record, int]]:
+    """Return variant → (the skill as its file has it, percent of the uses), of `SKILL.NAME.md` beside the SKILL.md.
+
+    Only what is committed: nobody has reviewed the others.
+    """
+    kind, folder = ws.kinds["skill"], record.path.rpartition("/")[0]
+    found: dict[str, tuple[Record, int]] = {}
+    for path in sorted((ws.root / folder).glob("SKILL.*.md")) if folder else ():
+        name = f"{folder}/{path.name}"
+        with suppress(UsageProblem):  # no plain file, or too large
+            data = read_small(path, within=ws.root) or b""
+            variant = read_document(kind, name, data).record
+            if variant is not None and not uncommitted_paths(ws, [name]):
+                share = min(max(variant.number("traffic", _TRAFFIC), 1), 99)
+                found[path.name.removeprefix("SKILL.").removesuffix(".md")] = (variant, share)
+    return found
+
+
+def assign(skill: str, shares: Mapping[str, int], seed: str) -> str:
+    """Return the variant of a use: by the hash of skill, variants and seed, so anybody can compute it again. Pure."""
+    names = sorted(shares)
+    key = "\0".join([skill, *(f"{one}={shares[one]}" for one in names), seed])
+    place = int(hashlib.sha256(key.encode("utf-8", "replace")).hexdigest()[:12], 16) / 16**12 * 100
+    # variants never take all of the uses: without some of the old one there is nothing to compare with
+    whole = max(100, sum(shares.values()) + 1)
+    for name in names:
+        place -= shares[name] * 100 / whole
+        if place < 0:
+            return name
+    return _MAIN
+
+
+def outcomes(ws: Workspace, found: Sequence[Use]) -> dict[str, Outcome]:
+    """Return ID of a use → what the receipts of its session show of it."""
+    if not found:
+        return {}
+    sync_evidence(ws)
+    with ws.store.reading() as db:
+        if db is None:
+            return {}
+        runs = receipts_since(db, iso(min(one.at for one in found)))
+        commits = newest_commits(db, _COMMITS)
+    by_start = sorted(((_moment(one.started), number) for number, one in enumerate(runs)))
+    by_time = sorted((_moment(one.at), number) for number, one in enumerate(commits))
+    by_use = sorted((one.at, number) for number, one in enumerate(found))
+    reverted = {word for one in commits for word in _reverted(one)}
+    made = {}
+    for use in found:
+        mine = [runs[n] for n in _within(by_start, use.at, use.until()) if _same_session(use, runs[n])]
+        # a commit names no session: it is attributed only where no other session could have made it
+        others = (found[n] for n in _within(by_use, use.at - _LONGEST, use.until()))
+        own = [] if any(_overlap(use, one) for one in others) else _within(by_time, use.at - _SECOND, use.until())
+        made[use.id] = judge(use, mine, [commits[n].sha for n in own if commits[n].sha != use.head], reverted)
+    return made
+
+
+def _within(moments: Sequence[tuple[int, int]], start: int, end: int) -> list[int]:
+    """Return the numbers of what happened between two moments, oldest first."""
+    return [
+        number for _, number in moments[bisect_left(moments, (start, -1)) : bisect_right(moments, (end, sys.maxsize))]
+    ]
+
+
+def judge(use: Use, runs: Sequence[Receipt], commits: Sequence[str], reverted: Collection[str]) -> Outcome:
+    """Return the outcome of a use: by its last run of tests; else by its commits; else by a person. Pure.
+
+    What an agent states of its own use is no evidence. `runs` and `commits`: of its session, oldest first; `reverted`:
+    hashes that later commits reverted.
+    """
+    tests = [one for one in runs if one.source == "pytest" and one.result.get("verdict") in ("passed", "failed")]
+    failed = [one for one in runs if one.source == "command" and one.result.get("exit") not in (0, None)]
+    reasons = [f"{counted(len(failed), 'command')} failed"] if failed else []
+    back = [sha for sha in commits if any(sha.startswith(one) for one in reverted)]
+    if commits:
+        reasons.append(f"{counted(len(commits) - len(back), 'commit')} not reverted, {len(back)} reverted")
+    if tests:
+        verdict = str(tests[-1].result.get("verdict"))
+        reasons.insert(0, f"tests {verdict} (run {tests[-1].run[:8]})")
+        return Outcome(verdict == "passed" and not back, tuple(reasons))
+    if commits:
+        return Outcome(not back, tuple(reasons))
+    if use.asserted is not None and use.by == "human":
+        return Outcome(use.asserted, (*reasons, f"a person stated: {'success' if use.asserted else 'failure'}"))
+    stated = ["its agent stated it, which is no evidence"] if use.asserted is not None else []
+    return Outcome(None, (*reasons, *stated) or ("no receipt of its session",))
+
+
+def _same_session(use: Use, receipt: Receipt) -> bool:
+    named = str(receipt.environment.get("session") or "")
+    # where neither names a session, the same producer in the same hours is as near as can be known
+    return named == use.session if named or use.session else receipt.producer == use.producer
+
+
+def _overlap(use: Use, other: Use) -> bool:
+    same = (use.session, use.producer) == (other.session, other.producer)
+    return not same and other.at <= use.until() and use.at <= other.until()
+
+
+def _moment(text: str) -> int:
+    try:
+        return micros(text)
+    except (ValueError, OverflowError):
+        return 0
+
+
+def _reverted(commit: LoggedCommit) -> list[str]:
+    # the sentence that `git revert` writes
+    _, found, rest = commit.body.partition("This reverts commit ")
+    return [rest.partition(".")[0].split()[0]] if found and rest.split() else []
+
+
+def wilson(successes: int, count: int) -> tuple[float, float]:
+    """Return the 95 % interval of a share (Wilson 1927); all of 0 to 1 where nothing was counted."""
+    if not count:
+        return 0.0, 1.0
+    share, square = successes / count, _Z * _Z / count
+    middle = (share + square / 2) / (1 + square)
+    spread = _Z * math.sqrt(share * (1 - share) / count + square / (4 * count)) / (1 + square)
+    return max(0.0, middle - spread), min(1.0, middle + spread)
+
+
+def effectiveness_of(
+    ws: Workspace, records: Sequence[Record], variant: str = ""
+) -> tuple[dict[str, Effectiveness], dict[tuple[str, str, str], float]]:
+    """Return (ID → effectiveness of these skills, of one variant where it is named; relation → its strength)."""
+    every = uses(ws)
+    results = {key: one.success for key, one in outcomes(ws, every).items()}
+    by_skill: dict[str, list[Use]] = defaultdict(list)
+    for one in every:
+        if variant in ("", one.variant):
+            by_skill[one.skill].append(one)
+    strengths = edge_strengths(edges_of(all_skills(ws)), [(one.name, results.get(one.id)) for one in every])
+    learned = _learned(ws)
+    now = ws.clock.now()
+    made = {
+        one.id: measure(by_skill[one.id], results, now)._replace(
+            graph=_mean([value for edge, value in strengths.items() if one.title in (edge[0], edge[2])]),
+            learning=learned.get(one.id, learned.get(one.title, _NEUTRAL)),
+        )
+        for one in records
+    }
+    return made, strengths
+
+
+def measure(found: Sequence[Use], results: Mapping[str, bool | None], now: int) -> Effectiveness:
+    """Return what these uses show. `results`: ID → success; None, or none: unknown. Pure."""
+    judged = [one for one in found if results.get(one.id) is not None]
+    last = max((one.at for one in found), default=0)
+    rates = []
+    for start, end in ((now - 7 * DAY, now), (now - 14 * DAY, now - 7 * DAY)):
+        some = [bool(results[one.id]) for one in judged if start < one.at <= end]
+        rates.append(sum(some) / len(some) if some else None)
+    trend = rates[0] - rates[1] if rates[0] is not None and rates[1] is not None else 0.0
+    # from the moments alone: computed twice in a day it falls once (the decay of the models compounds)
+    idle = max(now - last, 0) // (30 * DAY) if last else 0
+    return Effectiveness(
+        len(found), len(judged), sum(bool(results[one.id]) for one in judged), _NEUTRAL, _NEUTRAL, idle, trend, last
+    )
+
+
+def edge_strengths(
+    edges: Sequence[tuple[str, str, str]], results: Iterable[tuple[str, bool | None]]
+) -> dict[tuple[str, str, str], float]:
+    """Return relation → strength from 0.1 to 1: half at first, 0.05 more or less per outcome at its ends. Pure."""
+    moves: dict[str, list[float]] = defaultdict(list)
+    for name, success in results:
+        if success is not None:
+            moves[name].append(_STEP if success else -_STEP)
+    made = dict.fromkeys(edges, _NEUTRAL)
+    for edge in made:
+        for move in (*moves[edge[0]], *moves[edge[2]]):
+            made[edge] = min(max(made[edge] + move, _LEAST_EDGE), 1.0)
+    return made
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values) if values else _NEUTRAL
+
+
+def _learned(ws: Workspace) -> dict[str, float]:
+    """Return skill, as memories name it → the share of those that people approved."""
+    counts: dict[str, list[int]] = defaultdict(lambda: [0, 0])
+    for one in list_records(ws, RecordFilter(("memory",), ("approved", "rejected"), expired=True)):
+        for named in one.many("about"):
+            counts[named.removeprefix("skill:")][one.status == "approved"] += 1
+    return {name: yes / (yes + no) for name, (no, yes) in counts.items()}
+
+
+def promote(ws: Workspace, name: str, variant: str) -> tuple[str, str]:
+    """Make a variant the skill: its text becomes the SKILL.md, one minor version on; return (path, version).
+
+    UsageProblem for an agent, and for a variant that does not exist or is not committed.
+    """
+    record = find_skill(ws, name)
+    if who := agent(ws.environ):
+        raise UsageProblem(f"promote is for people, and this is {who}.", place=record.title)
+    found = variants(ws, record)
+    if variant not in found:
+        hint = (
+            f"There are: {', '.join(found)}." if found else f"Write {record.path.removesuffix('.md')}.b.md, commit it."
+        )
+        raise UsageProblem("there is no committed variant of this name.", place=f"{record.title} {variant}", hint=hint)
+    one, _ = found[variant]
+    version = next_version(record.text("version"))
+    text = (read_small(ws.root / one.path, within=ws.root) or b"").decode("utf-8")
+    fields = {"title": record.title, "traffic": None, "version": version, "change_type": "minor"}
+    data = change_fields(ws.kinds["skill"], text, fields).encode("utf-8")
+    with FileChanges(ws) as files:
+        files.write(record.path, data)
+        files.write(one.path, None)
+        body = {"variant": variant, "version": version, CONTENT: files.digests[record.path]}
+        append_events(ws, [Event("promoted", record.id, "", body)])
+    return record.path, version
+
+
+def next_version(version: str) -> str:
+    """Return the next minor version: 1.2.3 → 1.3.0. Pure."""
+    numbers = [int(one) for one in re.findall(r"[0-9]+", version)[:2]]
+    major, minor = [*numbers, 0, 0][:2] if numbers else (1, 0)
+    return f"{major}.{minor + 1}.0"
+
+
+def skill_context(ws: Workspace, name: str, budget: int = BUDGET) -> dict[str, Any]:
+    """Return a skill whole, with what it needs as far as the budget allows. UsageProblem for none of this name."""
+    record = find_skill(ws, name)
+    every = all_skills(ws)
+    live = live_records(ws, [one for one in every if one.status == "active"])
+    in_force = any(one.id == record.id for one in live)
+    needed, missing = requirements(every, record.title)
+    by_name = {one.title: one for one in live}
+    rows = [Found(by_name[one], 1, 1, "") for one in needed if one in by_name]
+    texts = instructions(rows, max(budget - len(record.body) // CHARACTERS, 0))
+    return {
+        "schema": "kl.skill.context/1", **summary(record), "in_force": in_force,
+        # what nobody has accepted is no instruction: the file is named, and not quoted
+        "instructions": record.body.strip() if in_force else "",
+        "requires": [summary(one.record) | {"instructions": texts.get(one.record.id, "")} for one in rows],
+        "missing": [*missing, *(one for one in needed if one not in by_name)],
+        "relations": [list(edge) for edge in edges_of(every) if record.title in (edge[0], edge[2])],
+        "effectiveness": effectiveness_of(ws, [record])[0][record.id].to_dict(),
+    }  # fmt: skip
