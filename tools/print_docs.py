@@ -1,5 +1,5 @@
 """Prints the pages that are made from the program and its tests: docs/commands/*.md, docs/kinds/*.md, the forms in
-templates/kinds/, docs/hookspecs.md, docs/requirements.md, the modules of docs/architecture.md, the table of
+templates/kinds/, docs/hookspecs.md, docs/requirements.md, the modules of docs/architecture.md, the tables of
 SECURITY.md. `make docs` runs it.
 """
 
@@ -23,6 +23,8 @@ DOCS = ROOT / "docs"
 WIDTH = 100
 TABLE = re.compile(r"(?s)(<!-- tricks:[^>]*-->\n).*?(<!-- end of tricks -->)")
 """The part of SECURITY.md that is printed from `tests/proof/tricks.py`."""
+ORIGINS = re.compile(r"(?s)(<!-- origins:[^>]*-->\n).*?(<!-- end of origins -->)")
+"""The part that is printed from `tests/evidence/origins.py`."""
 MODULES = re.compile(r"(?s)(<!-- modules:[^>]*-->\n).*?(<!-- end of modules -->)")
 """The part of docs/architecture.md that is printed from the docstrings of modules."""
 
@@ -67,13 +69,18 @@ def _sections(command: click.Command, name: str, parent: click.Context) -> Itera
 
 
 def _security() -> str:
-    """SECURITY.md with today's table of tricks: each row is played by a test."""
+    """SECURITY.md with today's tables of tricks and origins: each row is played by a test."""
     sys.path.insert(0, str(ROOT))
     from tests.proof.tricks import rows
 
     table = ["| trick | detected | what kl reports |", "|---|---|---|"]
     table += [f"| {name} | {'yes' if detected else '**no**'} | {answer} |" for name, detected, answer in rows()]
+    from tests.evidence.origins import rows as origins
+
+    known = ["| a receipt | proves | does not prove | counts |", "|---|---|---|---|"]
+    known += [f"| {' | '.join(row)} |" for row in origins()]
     text = (ROOT / "SECURITY.md").read_text(encoding="utf-8")
+    text = ORIGINS.sub(lambda found: f"{found[1]}{chr(10).join(known)}{chr(10)}{found[2]}", text)
     return TABLE.sub(lambda found: f"{found[1]}{chr(10).join(table)}{chr(10)}{found[2]}", text)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import click
@@ -19,6 +19,7 @@ from kl_hooks.cli.output import (
 )
 from kl_hooks.errors import UsageProblem
 from kl_hooks.evidence.claims import claim_to_dict
+from kl_hooks.evidence.trust import origin_meaning
 from kl_hooks.model.claim import OLDER_TREE, Claim, Tier, tier_words
 from kl_hooks.model.symbol import ID_PREFIXES, RECORD_ID, full_record_id, is_hex, split_id
 from kl_hooks.model.text import one_line
@@ -128,6 +129,18 @@ def show(id: str, shape: str) -> None:
     print_answer(shape, claim_to_dict(found[0]), _reason_lines(found[0]))
 
 
+def _origin_lines(claim: Claim) -> Iterator[str]:
+    """Where its evidence comes from: each origin once, with what that proves and what it does not."""
+    for origin in dict.fromkeys(one.origin for one in claim.support if one.origin):
+        meaning = origin_meaning(origin)
+        kind, _, name = origin.partition("; ")[0].partition(":")
+        key = f": {name}" if kind in ("ci", "signed") else ""
+        why = f" ({reason})" if (reason := origin.partition("; ")[2]) else ""
+        yield f"origin     {meaning.name}{key}{why}"
+        yield f"           proves: {meaning.proves}"
+        yield f"           does not prove: {meaning.not_proven}"
+
+
 def _reason_lines(claim: Claim) -> list[str]:
     """The claim and the reasons for its tier, one line each."""
     lines = [f"claim      {claim.id}", f"text       {claim.text}", f"about      {claim.about}"]
@@ -149,6 +162,7 @@ def _reason_lines(claim: Claim) -> list[str]:
         )
         if s.receipt:
             lines.append(f"           run {short(s.observation.run, 8)}, {s.observation.producer}, {s.at}")
+    lines += _origin_lines(claim)
     if claim.tier < Tier.VERIFIED:
         lines.append(
             "verified needs two executions: under another interpreter, or in another way (pytest -n 2, a random order)."

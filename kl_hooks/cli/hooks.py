@@ -33,8 +33,9 @@ def hooks() -> None:
 def install(only: tuple[str, ...], remote: str, shape: str) -> int:
     """Install the git hooks, but commit-msg only with --only. One that exists already is preserved and still run.
 
-    With --sync, notes with evidence of others come with each fetch, and are imported by the next command. What counts
-    of them, kl trust decides. Nothing is pushed: that is kl sync.
+    With --sync, the notes with evidence of others are added to what `git fetch REMOTE` fetches (remote.REMOTE.fetch),
+    and the next command imports them (kl.sync). What counts of them, kl trust decides. Nothing is pushed: that is
+    kl sync.
 
     Ends with 1 if one could not be installed: the reason and the lines to add by hand are shown.
     """
@@ -44,12 +45,15 @@ def install(only: tuple[str, ...], remote: str, shape: str) -> int:
     ws = workspace()
     repo = _repository(ws)
     prepare_state(ws.state)
+    rows = []
     if remote:
         from kl_hooks.git.notes import fetch_with
 
-        fetch_with(repo, remote)
+        spec = fetch_with(repo, remote)
+        rows = [_row("fetch", f"git config remote.{remote}.fetch {spec}", "action", "set", "")]
     done = install_hooks(repo, only, sys.executable, ws.state.spool)
-    return _print_rows("install", [_row(d.name, d.path, "action", d.action, d.reason) for d in done], shape)
+    rows += [_row(d.name, d.path, "action", d.action, d.reason) for d in done]
+    return _print_rows("install", rows, shape)
 
 
 @hooks.command(epilog="Example: kl hooks uninstall")

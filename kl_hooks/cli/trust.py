@@ -37,7 +37,9 @@ def trust() -> None:
 @click.option("--key", "file", required=True, type=click.Path(exists=True, dir_okay=False, path_type=Path),
               help="A public key of OpenSSH, such as id_ed25519.pub.")  # fmt: skip
 @click.option("--role", type=click.Choice(["person", "ci"]), default="person", show_default=True)
-@click.option("--expires", metavar="DATE", default="", help="The last day on which it counts, such as 2027-12-31.")
+@click.option(
+    "--expires", metavar="DATE", default="", help="The last day (UTC) on which it counts, such as 2027-12-31."
+)
 @click.option("--team", is_flag=True, help="Write it to .kl/trust, for everybody, once it is merged.")
 @format_option()
 def add(name: str, file: Path, role: str, expires: str, team: bool, shape: str) -> None:

@@ -30,7 +30,7 @@ from kl_hooks.errors import EnvironmentProblem, UsageProblem
 from kl_hooks.evidence.integrity import ledger_writer
 from kl_hooks.evidence.journal import receipt_flaw
 from kl_hooks.evidence.ledger import Entry, append
-from kl_hooks.evidence.trust import IMPORTED
+from kl_hooks.evidence.trust import IMPORTED, NOTES
 from kl_hooks.git.repository import git_in, resolve_commit
 from kl_hooks.hookspecs import FileOfEvidence
 from kl_hooks.model.canonical import canonical, digest, replace_surrogates
@@ -152,7 +152,7 @@ def _from_git(configured: Mapping[str, str]) -> Iterator[TrustedKey | Problem]:
                   ("key", "role", "validafter", "validbefore", "revoked")}  # fmt: skip
         place = f"git config kl.trust.{name}"
         try:
-            times = [micros(values[word]) if values[word] else 0 for word in ("validafter", "validbefore")]
+            times = [_time(values[word]) for word in ("validafter", "validbefore")]
             role = values["role"] or "person"
             if role not in ROLES or not _NAME.fullmatch(name):
                 raise ValueError(f"its role is {role!r}, and must be one of: {', '.join(ROLES)}")
@@ -160,6 +160,14 @@ def _from_git(configured: Mapping[str, str]) -> Iterator[TrustedKey | Problem]:
             yield TrustedKey(name, role, public_key(values["key"]), place, times[0], times[1], revoked)
         except ValueError as problem:
             yield Problem(place, 0, 0, f"not trusted: {problem}.")
+
+
+def _time(text: str) -> int:
+    """A date, or a time in ISO 8601, in microseconds; 0 for an empty text."""
+    try:
+        return micros(text) if text else 0
+    except ValueError:
+        raise ValueError(f"{one_line(repr(text), 40)} is no date such as 2027-12-31") from None
 
 
 def _from_file(ws: Workspace, ref: str) -> Iterator[TrustedKey | Problem]:
@@ -222,7 +230,7 @@ def _ssh_time(text: str) -> int:
         return 0
     found = re.fullmatch(r"(\d{4})(\d\d)(\d\d)(?:(\d\d)(\d\d)(\d\d)?)?Z?", text)
     if not found:
-        raise ValueError(f"{text!r} is no time such as 20270101")
+        raise ValueError(f"{text!r} is no date such as 20270101")
     year, month, day, hour, minute, second = found.groups("00")
     return micros(f"{year}-{month}-{day}T{hour}:{minute}:{second}Z")
 
@@ -377,7 +385,14 @@ def sign(data: bytes, key: Path) -> tuple[str, bytes]:
 def signing_key(ws: Workspace, given: str = "") -> Path | None:
     """The key to sign with: the one given, else the user's `kl.signingKey`; None for none."""
     named = given or (ws.git_settings.kl.get("signingkey", "") if ws.git_settings else "")
-    return Path(os.path.expanduser(named)) if named else None  # noqa: PTH111 (which raises without HOME)
+    key = Path(os.path.expanduser(named)) if named else None  # noqa: PTH111 (which raises without HOME)
+    if key is not None and not key.is_file():
+        # now, and not once there is something to sign: nobody would see for weeks that nothing is signed
+        hint = "Name a private key, or the public one of a key in ssh-agent. A new one: ssh-keygen -t ed25519 -f FILE"
+        raise UsageProblem(
+            "there is no such key.", place=f"{'--sign' if given else 'kl.signingKey'} {named}", hint=hint
+        )
+    return key
 
 
 def sign_receipt(receipt: Receipt, key: Path) -> tuple[str, bytes]:
@@ -473,13 +488,25 @@ def add_receipts(ws: Workspace, signed: Sequence[SignedReceipt], origin: str) ->
         # a note has a run without its messages, so under another ID: what this store recorded itself is known better
         own = {row[0] for row in db.rows(f"SELECT run FROM receipt WHERE origin NOT LIKE '{IMPORTED}%'")}
         known = own if origin.startswith(IMPORTED) else set()
+        # and what is here whole, out of a bundle, with the same signatures
+        whole = _signers_by_run(db) if origin.startswith(NOTES) else {}
         unknown = [
             one for one in signed
             if one.receipt.run not in known and (one.receipt.source != "junit" or one.receipt.run not in junit)
+            and not ({fingerprint(key) for key, _ in one.signatures} or {""}) <= whole.get(one.receipt.run, set())
         ]  # fmt: skip
         new = append(db, [one.receipt for one in unknown], origin)
         add_signatures(db, unknown, ws.clock.now())
     return new
+
+
+def _signers_by_run(db: Database) -> dict[str, set[str]]:
+    """Run → fingerprints of the keys that signed a receipt of it that is not out of notes."""
+    found: dict[str, set[str]] = {}
+    sql = "SELECT r.run, a.fingerprint FROM receipt r JOIN attestation a ON a.receipt = r.id WHERE r.origin NOT LIKE ?"
+    for run, key in db.rows(sql, (f"{NOTES}%",)):
+        found.setdefault(str(run), set()).add(str(key))
+    return found
 
 
 def add_signatures(db: Database, signed: Iterable[SignedReceipt], now: int) -> int:

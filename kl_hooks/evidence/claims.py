@@ -18,7 +18,7 @@ from kl_hooks.evidence.ingestion import sync_evidence
 from kl_hooks.evidence.integrity import ledger_writer
 from kl_hooks.evidence.ledger import Entry, append, assertions, entries_of_tree, parents_of, recent
 from kl_hooks.evidence.provenance import agent, producer, worktree_state
-from kl_hooks.evidence.trust import contradiction, observation, parent_confirmation, stance
+from kl_hooks.evidence.trust import IMPORTED, NOTES, contradiction, observation, parent_confirmation, stance
 from kl_hooks.hookspecs import CommonEvent
 from kl_hooks.model.canonical import digest
 from kl_hooks.model.claim import OLDER_TREE, Anchor, Claim, Observation, Support, Tier
@@ -63,7 +63,13 @@ def claims_about(ws: Workspace, db: Database, about: Collection[str] | None = No
     """The claims in a store, as they count today: the one place where the tier of a claim is decided."""
     trees, now = worktree_state(ws.repo).trees, ws.clock.now()
     # a dictionary, since a receipt of today's tree is often one of the newest too
-    entries = {entry.seq: entry for entry in [*entries_of_tree(db, trees), *recent(db, RECENT_RECEIPTS)]}
+    here = [*entries_of_tree(db, trees), *entries_of_tree(db, trees, notes=True)]
+    entries = {entry.seq: entry for entry in [*here, *recent(db, RECENT_RECEIPTS)]}
+    if any(one.origin.startswith(IMPORTED) for one in entries.values()):
+        from kl_hooks.evidence.attestation import with_origins  # most stores hold nothing of others
+
+        judged = with_origins(ws, db, list(entries.values()))
+        entries = {one.seq: one for one in judged if not one.origin.startswith(NOTES)}
     derived = current_claims(ws, db, [entries[seq] for seq in sorted(entries, reverse=True)], trees, about)
     known = known_assertions(ws, db)
     archived = [one for one in archived_claims(db, now) if one.id not in {claim.id for claim in known}]
@@ -169,7 +175,8 @@ def _support(entry: Entry, evidence: Evidence, parents: Mapping[str, Entry]) -> 
     parent = parents.get(entry.receipt.parent or "")
     if parent and seen.hard and (why := contradiction(parent.receipt, entry.receipt)):
         seen = replace(seen, hard=False, why_not=why)
-    return Support(seen, entry.id, evidence.outcome, entry.receipt.tree, entry.receipt.ended, stance(evidence))
+    return Support(seen, entry.id, evidence.outcome, entry.receipt.tree, entry.receipt.ended, stance(evidence),
+                   entry.origin)  # fmt: skip
 
 
 def _derived_claim(
@@ -322,9 +329,9 @@ def archived_claims(db: Database, now: int) -> list[Claim]:
 
 
 def claim_to_dict(claim: Claim) -> dict[str, Any]:
-    """`kl.claim/1`."""
+    """`kl.claim/2`."""
     return {
-        "schema": "kl.claim/1", "id": claim.id, "text": claim.text, "about": claim.about, "author": claim.author,
+        "schema": "kl.claim/2", "id": claim.id, "text": claim.text, "about": claim.about, "author": claim.author,
         "made_at": claim.made_at, "expires": claim.expires, "tier": claim.tier.word, "freshness": claim.freshness,
         "reasons": list(claim.reasons), "cites": list(claim.cites),
         "rests_on": [one._asdict() for one in claim.rests_on],
@@ -333,6 +340,7 @@ def claim_to_dict(claim: Claim) -> dict[str, Any]:
                 "class": s.observation.kind, "observer": s.observation.observer, "producer": s.observation.producer,
                 "run": s.observation.run, "hard": s.observation.hard, "why_not": s.observation.why_not,
                 "receipt": s.receipt, "outcome": s.outcome, "tree": s.tree, "at": s.at, "speaks": s.speaks,
+                "origin": s.origin,
             }
             for s in claim.support
         ],

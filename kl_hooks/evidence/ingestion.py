@@ -207,7 +207,7 @@ class Snapshot:
         """
         stored = self._with_origins(ledger.entries_of_tree(self.db, trees) if self.db else [])
         stored += [one for one in self._of_notes(trees) if not one.origin.startswith(NOTES)]
-        stored = newest_first(stored)
+        stored = newest_first(_once(stored))
         here = [one for one in self.waiting if {one.receipt.tree, one.receipt.tree_all} & set(trees)]
         return [one for one in (*here, *stored) if not ran_no_test(one.receipt.selection, one.receipt.result)]
 
@@ -228,7 +228,7 @@ class Snapshot:
         """The newest runs of tests, newest first: of this store, and those that a trusted key signed."""
         waiting = [one for one in self.waiting if one.receipt.source == "pytest"]
         stored = self._with_origins(ledger.recent(self.db, limit, "pytest")) if self.db else []
-        return newest_first([*waiting, *stored, *self._trusted_runs(limit)])[:limit]
+        return newest_first(_once([*waiting, *stored, *self._trusted_runs(limit)]))[:limit]
 
     def _trusted_runs(self, limit: int) -> list[Entry]:
         """The newest runs of tests in notes that a trusted key signed: whoever can push may write any number more."""
@@ -254,6 +254,15 @@ class Snapshot:
         from kl_hooks.evidence.attestation import with_origins  # most stores hold nothing of others
 
         return with_origins(self.ws, self.db, entries, self.trust_ref)
+
+
+def _once(entries: Iterable[Entry]) -> list[Entry]:
+    """Entries, of those that one key signed the first of each run: a bundle has a run whole, and a note its facts."""
+    found: dict[tuple[str, str], Entry] = {}
+    for one in entries:
+        key = (one.receipt.run, one.origin) if one.origin.startswith(ATTESTED) else (one.id, "")
+        found.setdefault(key, one)
+    return list(found.values())
 
 
 def newest_first(entries: Iterable[Entry]) -> list[Entry]:

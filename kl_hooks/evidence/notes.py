@@ -68,7 +68,8 @@ def public_form(receipt: Receipt) -> Receipt:
     environment = {key: receipt.environment[key] for key in _ENVIRONMENT if key in receipt.environment}
     if named := vouched_digest(receipt.environment):
         environment["executed"] = {"digest": named}
-    if (receipt.environment.get("untracked") or {}).get("files") == 0:
+    untracked = receipt.environment.get("untracked")
+    if isinstance(untracked, Mapping) and untracked.get("files") == 0:
         environment["untracked"] = {"files": 0, "first": []}  # else their names would have to travel
     # reasons may name paths of this machine, so they stay
     result = {

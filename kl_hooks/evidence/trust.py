@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from kl_hooks.model.claim import Observation
 from kl_hooks.model.receipt import HARD_CLASSES, REFUTES, SUPPORTS, Evidence, Receipt
@@ -14,6 +14,41 @@ IMPORTED: Final = "imported"
 """How the stored origin of a receipt begins that was made elsewhere."""
 NOTES: Final = f"{IMPORTED}:notes"
 """That of one out of git notes."""
+
+
+class OriginMeaning(NamedTuple):
+    """What it means that a receipt has an origin."""
+
+    name: str
+    proves: str
+    not_proven: str
+
+
+ORIGINS: Final = {
+    "local": OriginMeaning(
+        "recorded in this store", "nothing edited it since a head of the chain that somebody remembers",
+        "that the tests ran as it states: whoever may run code here can write such a receipt",
+    ),
+    IMPORTED: OriginMeaning(
+        "imported, and no trusted key signed it", "its hashes fit", "where it comes from: it counts for nothing"
+    ),
+    "signed": OriginMeaning(
+        "signed by a trusted key of a person",
+        "whoever has the key vouches for this receipt: content, commit, run, results",
+        "that the tests ran; that the key was not stolen; that its owner looked",
+    ),
+    "ci": OriginMeaning(
+        "signed by a trusted key of a CI",
+        "whoever has the CI's key vouches for this receipt: content, commit, run, results",
+        "that nobody changed the workflow, or runs code where the key is",
+    ),
+}  # fmt: skip
+"""Beginning of an origin → what it means."""
+
+
+def origin_meaning(origin: str) -> OriginMeaning:
+    """What an origin means; one of a place where a spool waited is that of this store."""
+    return ORIGINS.get(origin.partition(":")[0].partition(";")[0], ORIGINS["local"])
 
 
 def observation(receipt: Receipt, evidence: Evidence, origin: str = "local") -> Observation:

@@ -113,6 +113,8 @@ class Support:
     """ISO time the observation ended."""
     speaks: str
     """`for`, `against` or `nothing`."""
+    origin: str = ""
+    """Of the receipt: `local`, `ci:<name>`, `signed:<name>`, `imported:…; <why no trusted key counts>`; empty: none."""
 
 
 class Anchor(NamedTuple):

@@ -27,6 +27,7 @@ from kl_hooks.evidence.ledger import append, has_receipt
 from kl_hooks.evidence.provenance import producer
 from kl_hooks.git.files import FileEntry, files_at, read_files, worktree_files
 from kl_hooks.git.repository import Repository
+from kl_hooks.git.worktree import tree_of_revision
 from kl_hooks.model.canonical import digest
 from kl_hooks.model.receipt import Receipt
 from kl_hooks.model.text import counted, name_list, one_line
@@ -97,6 +98,11 @@ def import_coverage(ws: Workspace, path: Path, tree: str | None) -> ImportedCove
     require_setup(ws)
     if ws.repo is None:
         raise EnvironmentProblem("not a git repository.", place=str(ws.root), hint="Run it inside a repository.")
+    if tree and tree_of_revision(ws.repo, tree) is None:
+        hint = "Of the commit that was measured: git rev-parse 'COMMIT^{tree}'"
+        raise UsageProblem("this repository has no such tree.", place=f"--tree {tree}", hint=hint)
+    if not path.is_file():  # a pipe may never end
+        raise UsageProblem("is not a file.", place=str(path), hint="coverage.py writes it: .coverage")
     content, measured = path.read_bytes() if path.stat().st_size < _LARGEST else b"", path.stat().st_mtime
     rows = list(_read_lines(path))
     entries = files_at(ws.repo, tree, (".py",)) if tree else worktree_files(ws.repo, (".py",))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import os
 import random
 import struct
 import subprocess
@@ -23,7 +24,7 @@ from in_toto_attestation.v1.statement import Statement
 from securesystemslib.dsse import Envelope
 from securesystemslib.signer import SSlibKey
 
-from kl_hooks.evidence import attestation, notes
+from kl_hooks.evidence import attestation, ingestion, notes
 from kl_hooks.evidence.ingestion import import_file, sync_evidence
 from kl_hooks.evidence.ledger import recent
 from kl_hooks.model.receipt import Receipt, SignedReceipt, receipt_id
@@ -514,3 +515,52 @@ def test_a_signature_is_checked_once(
         ci.kl("sync", "--sign", str(keys["ci"]))
         bob.kl("sync")
     assert checked == runs, "each of them in one clone, once, although the notes moved each time"
+
+
+def test_a_run_in_a_bundle_and_in_a_note_is_one(
+    clones: Callable[[str], Checkout], keys: dict[str, Path], tmp_path: Path
+) -> None:
+    ci, bob, eva = clones("ci"), clones("bob"), clones("eva")
+    run = recorded(ci)
+    assert ci.kl("sync", "--sign", str(keys["ci"])).returncode == 0
+    file = str(tmp_path / "b")
+    assert ci.kl("evidence", "export", "--sign", str(keys["ci"]), "-o", file).returncode == 0
+    for repo, commands in ((bob, (("import", "bundle", file), ())), (eva, ((), ("import", "bundle", file)))):
+        trust(repo, keys["ci"])
+        for command in commands:
+            assert repo.kl(*(("evidence", *command) if command else ("sync", "--pull"))).returncode == 0
+        with ingestion.snapshot(repo.workspace()) as seen:
+            trees = (repo.git("rev-parse", "HEAD^{tree}"),)
+            found = [one.receipt.run for one in seen.of_tree(trees) if one.receipt.source == "pytest"]
+            assert found == [run]
+            assert [one.receipt.run for one in seen.runs(9)] == [run]
+        assert verdict(repo, "--from", "ci") == "proven (verified by CI github)"
+    rows = [len([one for one in repo.entries() if one.receipt.run == run]) for repo in (bob, eva)]
+    assert rows == [1, 1], "the note adds nothing to the bundle; the store's own list has what is whole"
+
+
+def test_what_can_not_be_done_is_reported_at_once(repo: Checkout, keys: dict[str, Path], tmp_path: Path) -> None:
+    leave_run(repo.workspace(), PASSED)
+    repo.kl("sync", "--remote", ".", "--push")
+    missing = repo.kl("sync", "--remote", ".", "--sign", "nothere")
+    assert (missing.returncode, "--sign nothere: there is no such key" in missing.stderr) == (2, True)
+    assert "written" not in repo.kl("sync", "--remote", ".", "--pull").stdout
+    assert "imported" not in repo.kl("sync", "--remote", ".", "--push").stdout
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    for reader in ("junit", "receipts", "bundle", "coverage"):
+        done = repo.kl("evidence", "import", reader, str(pipe))
+        assert (done.returncode, "is not a file" in done.stderr) == (2, True), (reader, done)
+    assert repo.kl("evidence", "import", "junit", "/dev/zero").returncode == 2
+    large = tmp_path / "large"
+    with large.open("wb") as file:
+        file.truncate(300 * 1024 * 1024)
+    assert "more than 268,435,456 bytes" in repo.kl("evidence", "import", "receipts", str(large)).stderr
+    (tmp_path / "data").write_bytes(b"")
+    no_tree = repo.kl("evidence", "import", "coverage", str(tmp_path / "data"), "--tree", "1" * 40)
+    assert "has no such tree" in no_tree.stderr
+    repo.git("remote", "add", "origin", ".")
+    assert "+refs/notes/kl/*:refs/notes/kl-remote/origin/*" in repo.kl("hooks", "install", "--sync", "origin").stdout
+    trust(repo, keys["ci"])
+    repo.git("config", "kl.trust.github.validBefore", "soon")
+    assert "'soon' is no date such as 2027-12-31" in repo.kl("trust", "list").stderr
