@@ -88,8 +88,8 @@ def note_line(signed: SignedReceipt) -> str:
     groups: dict[str, dict[str, list[str]]] = {}
     rest: list[dict[str, Any]] = []
     for one in receipt.evidence:
-        if one.kind == "TestResult" and one.subject.startswith("test:") and not one.detail and "::" in one.subject:
-            path, _, name = one.subject.removeprefix("test:").partition("::")
+        path, colons, name = one.subject.removeprefix("test:").partition("::")
+        if one.kind == "TestResult" and one.subject.startswith("test:") and not one.detail and colons:
             groups.setdefault(one.outcome, {}).setdefault(path, []).append(name)
         else:
             rest.append(one.to_dict())
