@@ -536,7 +536,7 @@ def test_a_run_in_a_bundle_and_in_a_note_is_one(
             assert [one.receipt.run for one in seen.runs(9)] == [run]
         assert verdict(repo, "--from", "ci") == "proven (verified by CI github)"
     rows = [len([one for one in repo.entries() if one.receipt.run == run]) for repo in (bob, eva)]
-    assert rows == [1, 1], "the note adds nothing to the bundle; the store's own list has what is whole"
+    assert rows == [1, 2], "a note adds nothing to a bundle; one that was there first stays, and is not counted"
 
 
 def test_what_can_not_be_done_is_reported_at_once(repo: Checkout, keys: dict[str, Path], tmp_path: Path) -> None:
