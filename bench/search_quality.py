@@ -77,8 +77,8 @@ def answers(one: Question, base: str, result: Result) -> bool:
     return plain(one.heading) in {plain(heading) for heading in (chunk.title, *chunk.heading)}
 
 
-def checked_out(found: QuestionSet, clones: Path | None, folder: Path) -> Path:
-    """The repository at its commit, with only the documentation in it: in `folder`."""
+def checked_out(found: QuestionSet, clones: Path | None, folder: Path, *, code: bool = False) -> Path:
+    """The repository at its commit, with only the documentation in it (`code`: and everything else): in `folder`."""
     name = "+".join(found.url.split("/")[-2:])
     source = next(
         (str(p) for p in ((clones or folder) / name / "repo", (clones or folder) / name) if p.exists()), found.url
@@ -86,12 +86,14 @@ def checked_out(found: QuestionSet, clones: Path | None, folder: Path) -> Path:
     target = folder / found.name
     for command in (
         ("git", "clone", "--quiet", "--no-checkout", source, str(target)),
-        ("git", "-C", str(target), "checkout", "--quiet", found.commit, "--", found.base),
+        ("git", "-C", str(target), "checkout", "--quiet", found.commit, "--", "." if code else found.base),
         ("git", "-C", str(target), "reset", "--quiet", "--soft", found.commit),
     ):
         subprocess.run(command, check=True)
     (target / ".kl").mkdir()
     for path in [p for p in target.rglob("*") if p.is_file() and ".git" not in p.parts]:
+        if code and path.suffix == ".py":
+            continue
         if not any(_is_of(path.relative_to(target).as_posix(), glob) for glob in found.globs):
             path.unlink()
     return target
@@ -144,17 +146,20 @@ def main() -> int:
     parser.add_argument("--losses", action="store_true", help="list what hybrid loses that keyword finds")
     parser.add_argument("--fusion", choices=FUSIONS, default=Options().fusion)
     parser.add_argument("--rerank", action="store_true")
+    parser.add_argument("--code", action="store_true", help="with the source, as a repository has it")
+    parser.add_argument("--mode", dest="modes", action="append", choices=MODES)
     args = parser.parse_args()
     for name in args.names or names:
         some = read_questions(name)
         with tempfile.TemporaryDirectory() as folder:
-            ws = open_workspace(checked_out(some, args.clones, Path(folder)))
+            ws = open_workspace(checked_out(some, args.clones, Path(folder), code=args.code))
             options = Options(args.fusion, args.rerank)
-            modes = [mode for mode in ("keyword", "vector", "hybrid") if mode in MODES]
+            modes = [mode for mode in MODES if mode in (args.modes or MODES)]
             found = {mode: places(ws, some, mode, options) for mode in modes}
         print(f"{name}{' (tuning)' if name == TUNING else ''}: {len(some.questions)} questions")
-        print("\n".join([*lines(found), *judgements(found)]), flush=True)
-        if args.losses:
+        judged = judgements(found) if {"keyword", "vector", "hybrid"} <= found.keys() else ()
+        print("\n".join([*lines(found), *judged]), flush=True)
+        if args.losses and {"keyword", "hybrid"} <= found.keys():
             for one, words, both in zip(some.questions, found["keyword"], found["hybrid"], strict=True):
                 if 0 < words <= 5 and not 0 < both <= 5:
                     print(f"    lost: {words} -> {both or 'none'}  {one.page}  {one.heading}  <- {one.text}")

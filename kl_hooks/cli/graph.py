@@ -39,6 +39,9 @@ _COMMANDS = {
     "callers": "What calls it.",
     "dependents": "What depends on it, through others too.",
     "path": "How one depends on another.",
+    "neighbors": "What is linked with it: code, records, documents.",
+    "stats": "How much there is, and how it hangs together.",
+    "merge": "Merge a record into another.",
 }
 """Command → its line in the help."""
 
@@ -120,7 +123,8 @@ def _echo_answer(plain: dict[str, Any]) -> None:
     with agent_access(workspace()) as may:
         made = may.answer(plain)
     grouped = [len(one["links"]) for key in ("refs", "callers") for one in made.get(key, ())]
-    echo_json({**made, "total": sum(grouped)} if "total" in made and "dependents" not in made else made)
+    counts = "total" in made and "dependents" not in made and "neighbors" not in made
+    echo_json({**made, "total": sum(grouped)} if counts else made)
 
 
 def _method(link: Link) -> str:
@@ -366,17 +370,21 @@ def show(name: str, rev: str | None, shape: str) -> None:
 
     NAME as in `kl graph refs`. The content hash changes with the code, not with comments, docstrings or layout.
     """
+    from kl_hooks.cli.record_output import agent_access
     from kl_hooks.code.query.references import symbol_page as find
+    from kl_hooks.documents.neighborhood import mentioning
 
     with _opened_graph(rev, shape) as graph:
         page = find(graph, name)
         tests = _executed_by(graph.db, page.symbol)
+        with agent_access(workspace()) as may:
+            mentions = mentioning(workspace(), graph.db, page.symbol.id, may) if rev is None else []
         hidden = _runtime_imports(graph.db, page.symbol)
     layer = _layer(page.symbol.path)
     if _as_json(shape):
         executed = [one._asdict() for one in tests]
         _echo_answer({"schema": "kl.graph.show/2", **page_to_dict(page), "layer": layer, "executed_by": executed,
-                   "runtime_imports": hidden})  # fmt: skip
+                   "runtime_imports": hidden, "mentioned_in": [link_to_dict(one) for one in mentions]})  # fmt: skip
         return
     symbol = page.symbol
     echo_line(f"{symbol.id}  {symbol.path}:{symbol.line}-{symbol.end_line}")
@@ -402,8 +410,13 @@ def show(name: str, rev: str | None, shape: str) -> None:
     _print_ids("executed by", [_execution_line(one) for one in tests])
     _print_ids("runtime-only", [f"{one['source']} imports {one['target']}  (run {one['run'][:8]})" for one in hidden])
     _print_link_group("written of it", page.written, "source")
+    _print_ids("mentioned in", [_passage_line(one) for one in mentions])
     _print_link_group("mentions", page.links, "target")
     _print_certainty(page.answer, "nothing", f"kl graph refs {name}", title=f"{'used by':<14} ")
+
+
+def _passage_line(link: Link) -> str:
+    return f"{link.path}:{link.line}" if link.source.startswith("file:") else link.source
 
 
 def _executed_by(graph: Database, symbol: Symbol) -> list[ExecutedBy]:
@@ -676,10 +689,12 @@ def path(start: str, end: str, rev: str | None, shape: str) -> None:
     Both as in `kl graph refs`. A chain may begin in a part of FROM and end in a part of TO. "No path." is printed only
     where every file was read and no unresolved use on the way has a name that could lead to TO.
     """
+    from kl_hooks.cli.record_output import agent_access
     from kl_hooks.code.query.dependents import dependency_path as find
+    from kl_hooks.documents.neighborhood import mentioned
 
-    with _opened_graph(rev, shape) as graph:
-        found = find(graph, start, end)
+    with _opened_graph(rev, shape) as graph, agent_access(workspace()) as may:
+        found = find(graph, start, end, mentioned(workspace(), graph.db, may) if rev is None else None)
     if _as_json(shape):
         _echo_answer({"schema": "kl.graph.path/1", **path_to_dict(found)})
         return
@@ -696,3 +711,89 @@ def path(start: str, end: str, rev: str | None, shape: str) -> None:
     for step in found.steps:
         place = f"  {step.path}:{step.line} ({_method(step)})" if step.line and step.method else ""
         echo_line(f"  {step.relation} {step.target}{place}")
+
+
+@click.command(epilog="Example: kl graph neighbors Basket.total --depth 2")
+@click.argument("name")
+@click.option("--depth", type=click.IntRange(1, 5), default=1, show_default=True, help="Most links in between, 1 to 5.")
+@click.option("--relation", "relations", multiple=True, metavar="NAME", help="Only this relation; may be repeated.")
+@top_option(50, 1000)
+@format_option()
+def neighbors(name: str, depth: int, relations: tuple[str, ...], limit: int, shape: str) -> None:
+    """List what is linked with NAME in either direction: code, records, files, and passages of documents.
+
+    Each once, at its nearest level, with the link that leads there. NAME as in `kl graph refs`; also a file of
+    documents, or a passage (file:docs/a.md#L7-L9). What very many files use is not followed further.
+    """
+    from kl_hooks.cli.record_output import agent_access
+    from kl_hooks.documents.neighborhood import neighbors as find
+
+    with _opened_graph(None, shape) as graph, agent_access(workspace()) as may:
+        start, found, cut = find(workspace(), graph, name, depth, relations, may)
+    if _as_json(shape):
+        rows = [{"level": level, "id": node, **link_to_dict(link)} for level, node, link in found[:limit]]
+        _echo_answer({"schema": "kl.graph.neighbors/1", "id": start, "depth": depth, "neighbors": rows,
+                      "total": len(found), "cut": cut})  # fmt: skip
+        return
+    echo_line(f"{start}  ({counted(len(found), 'neighbor')})")
+    for level, node, link in found[:limit]:
+        other = link.source if link.target == node else link.target
+        near = "it" if other == start else other
+        arrow = f"{near} {link.relation} {node}" if link.target == node else f"{node} {link.relation} {near}"
+        echo_line(f"  {level}  {arrow}" + (f"  {link.path}:{link.line}" if link.line else ""))
+    _warn_of_more(max(0, len(found) - limit), limit)
+    if cut:
+        warn("there are more: of a node the strongest 30 links are followed, and 1,000 nodes are listed at most.")
+
+
+@click.command(epilog="Example: kl graph stats")
+@format_option()
+def stats(shape: str) -> None:
+    """Count nodes and links by kind, the parts that nothing links, and what has the most links."""
+    from kl_hooks.code.query.session import graph_counts as count
+    from kl_hooks.documents.indexing import sync_documents, visible_documents
+    from kl_hooks.graph.links import shape as shape_of
+
+    sync_documents(workspace())
+    with _opened_graph(None, shape) as graph:
+        counts, how = count(graph.db, graph.kinds), shape_of(graph.db)
+        documents = visible_documents(workspace()).values()
+    passages = sum(one.chunks for one in documents)
+    nodes = {**counts.nodes, **counts.knowledge, "document": len(documents), "passage": passages}
+    if _as_json(shape):
+        _echo_answer({"schema": "kl.graph.stats/1", "nodes": nodes, "relations": counts.links,
+                      "unresolved": counts.unresolved, "linked_nodes": how.nodes, "parts": len(how.parts),
+                      "largest_part": how.parts[0] if how.parts else 0,
+                      "most_linked": [{"id": node, "links": number} for node, number in how.linked_to]})  # fmt: skip
+        return
+    echo(f"nodes          {', '.join(counted(number, kind) for kind, number in nodes.items() if number) or 'none'}")
+    echo(f"links          {_number_of_each(counts.links)}; {counts.unresolved:,} unresolved (matched by name only)")
+    largest = f", the largest of {counted(how.parts[0], 'node')}" if how.parts else ""
+    echo(f"hangs together {counted(how.nodes, 'linked node')} in {counted(len(how.parts), 'part')}{largest}")
+    _print_ids("most linked", [f"{node}  {counted(number, 'link')}" for node, number in how.linked_to])
+
+
+@click.command(epilog="Example: kl graph merge MEM-0a1b2c3d MEM-4e5f6a7b")
+@click.argument("old", metavar="FROM")
+@click.argument("new", metavar="INTO")
+@format_option()
+def merge(old: str, new: str, shape: str) -> None:
+    """Merge the record FROM into INTO, of the same kind: FROM is superseded, INTO has its tags and links.
+
+    What named FROM names INTO. Each change is an event of its record, and an event `merged` states the whole. Symbols
+    and files can't be merged: they are what the code is.
+    """
+    from kl_hooks.cli.output import initialized_workspace
+    from kl_hooks.cli.record_output import record_line
+    from kl_hooks.records.query import record_to_dict
+    from kl_hooks.records.write import merge_records
+
+    ws = initialized_workspace()
+    first, second, moved = merge_records(ws, old, new)
+    if shape == "json":
+        echo_json({"schema": "kl.graph.merge/1", "from": record_to_dict(ws, first), "into": record_to_dict(ws, second),
+                   "changed": moved})  # fmt: skip
+        return
+    echo_lines([record_line(first), record_line(second)])
+    if moved:
+        echo_line(f"now name {second.id}: {', '.join(moved)}")

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kl_hooks.cli.options import format_option
-from kl_hooks.cli.output import print_list, warn, workspace
+from kl_hooks.cli.output import echo_lines, print_list, warn, workspace
 from kl_hooks.cli.record_output import agent_access, warn_of_index_problems
 from kl_hooks.context.package_log import record_search
 from kl_hooks.documents.rounds import MOST_ROUNDS, answer_to_dict, search_in_rounds
-from kl_hooks.documents.search import KINDS, MODES, MOST, Options, result_to_dict
+from kl_hooks.documents.search import KINDS, MODES, MOST, Options, communities_to_dict, result_to_dict
 from kl_hooks.documents.search import search as search_everything
 from kl_hooks.index.fusion import FUSIONS
 from kl_hooks.model.text import counted, name_list, one_line
@@ -49,23 +49,33 @@ _MANY = 2000
     "--rounds", type=click.IntRange(0, MOST_ROUNDS), default=0,
     help="Search again for what is missing, at most so often, and quote the best passages.",
 )  # fmt: skip
+@click.option(
+    "--hops", type=click.IntRange(1, 3), default=Options().hops, show_default=True,
+    help="Of --mode graph: most links from a match to what is shown with it.",
+)  # fmt: skip
+@click.option(
+    "--budget", type=click.IntRange(50, 100_000), default=Options().budget, show_default=True,
+    help="Of --mode graph: most tokens of summaries and snippets.",
+)  # fmt: skip
 @click.option("--explain", is_flag=True, help="Show what each score is made of.")
 @format_option()
 def search(
     query: tuple[str, ...], mode: str, kinds: tuple[str, ...], collections: tuple[str, ...], top_k: int, fusion: str,
-    rerank: bool, freshness: bool, rounds: int, explain: bool, shape: str,
+    rerank: bool, freshness: bool, rounds: int, hops: int, budget: int, explain: bool, shape: str,
 ) -> None:  # fmt: skip
     """Search documents, records in force and code for the words of QUERY, best first.
 
     `--mode vector` finds passages and records of the same meaning in other words, `hybrid` both in one list; they need
-    the extra kl-hooks[embeddings], and search by words without it.
+    the extra kl-hooks[embeddings], and search by words without it. `graph` finds what is linked with the best five
+    matches of both: passages that name the same code, records about it, code that it uses; with a summary of each
+    group.
 
     Documents are README files, the docs folder, other Markdown and reStructuredText files, and what `kl document add`
     added. Each match states its file, its line, its headings, and the lines with the words.
     """
     ws, text = workspace(), " ".join(query)
     with agent_access(ws) as may:
-        options, began = Options(fusion, rerank, _show_progress, freshness), time.perf_counter()
+        options, began = Options(fusion, rerank, _show_progress, freshness, hops, budget), time.perf_counter()
         if rounds:
             answer = search_in_rounds(
                 ws, text, mode, collections, top_k, rounds=rounds, kinds=kinds, may=may, options=options
@@ -82,10 +92,14 @@ def search(
         "counts": dict(found.counts), "notes": list(found.notes),
         "results": [result_to_dict(one, explain=explain) for one in found.results],
     }  # fmt: skip
+    if found.mode == "graph":
+        plain["communities"] = communities_to_dict(found)
     rows = [_lines(number, one, explain) for number, one in enumerate(found.results, 1)]
     if rounds:
         plain |= answer_to_dict(answer, explain=explain)
         rows = [*answer.text.split("\n"), "", *(_round_line(*one) for one in answer.rounds)] if found.results else []
+    if shape != "json":
+        echo_lines(f" =  {one.summary}" for one in found.communities)
     print_list(shape, plain, rows, found.total, f"no matches for: {one_line(text)}")
 
 

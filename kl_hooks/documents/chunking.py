@@ -17,7 +17,7 @@ from kl_hooks.config.settings import CHUNK_SIZES, STRATEGIES
 from kl_hooks.model.text import one_line
 from kl_hooks.records.pages import PageSection, parse_page
 
-_VERSION: Final = 1
+_VERSION: Final = 2
 """Raised when the same text is cut in another way: then every document is cut again."""
 _MOST_BYTES: Final = 10_000_000
 """Of a document: what is larger is data. It is refused with its size."""
@@ -34,10 +34,11 @@ _SIMPLE_TABLE: Final = re.compile(r"\s*=+(?: +=+)+\s*")
 _SENTENCE: Final = re.compile(r"(?<=[.!?])[\"')\]]*\s+(?=[\"'(\[]?[A-Z0-9])|\n\s*\n")
 _PARAGRAPH: Final = re.compile(r"\n[ \t]*(?:\n[ \t]*)+")
 _SEPARATORS: Final = ("\n\n", "\n", ". ", " ", "")
-# in backticks, as a role of Sphinx (`:func:`~a.b``), dotted, called, with an underscore or a capital inside
+# in backticks, as a role of Sphinx (`:func:`~a.b``), dotted, called, with an underscore or a capital inside; and the
+# IDs of records (ADR-0007)
 _NAME: Final = re.compile(
     r"`{1,2}[~!]?([A-Za-z_][\w.]*)(?:\(\))?`{1,2}|\b([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+)|\b([A-Za-z_]\w*)(?=\()|"
-    r"\b([a-z]\w*_\w+|[A-Z]\w*[a-z]\w*[A-Z]\w*|[A-Z]{2,}[a-z]\w*)\b"
+    r"\b([a-z]\w*_\w+|[A-Z]\w*[a-z]\w*[A-Z]\w*|[A-Z]{2,}[a-z]\w*)\b|\b([A-Z]{2,8}-(?:[0-9]{4,9}|[0-9a-f]{8}))\b"
 )
 _MOST_NAMES: Final = 200
 """Names of one chunk: a reference list has more, and mentions none in particular."""
@@ -70,7 +71,7 @@ class Passage(NamedTuple):
 
     @property
     def names(self) -> list[str]:
-        """The names in it that look like code, each once, in order: dotted, or with what only identifiers have."""
+        """The names in it that look like code or are IDs of records, each once, in order."""
         found = dict.fromkeys("".join(groups).rstrip(".") for groups in _NAME.findall(self.text))
         return [name for name in found if len(name) > 2][:_MOST_NAMES]
 

@@ -68,11 +68,11 @@ kl_schema = schema_hook(Schema("documents", "kl", (_ADDED,)), Schema("documents"
 
 @hookimpl
 def kl_retrievers() -> Sequence[Retriever]:
-    """`documents`: the passages that have words of the task."""
+    """`documents`: the passages that have words of the task; `graph`: those that name the code that it names."""
     # here: plugins are imported by every command that makes the manager, retrievers by few
-    from kl_hooks.documents.retrieval import find_documents
+    from kl_hooks.documents.retrieval import find_documents, find_linked
 
-    return [Retriever("documents", 95, find_documents)]
+    return [Retriever("documents", 95, find_documents), Retriever("graph", 60, find_linked, rows=3)]
 
 
 @hookimpl(trylast=True)

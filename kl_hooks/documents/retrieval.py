@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from kl_hooks.documents.indexing import Chunk, load_chunks, search_chunks
+from kl_hooks.documents.indexing import Chunk, load_chunks, search_chunks, sync_documents, visible_documents
+from kl_hooks.documents.mentions import stale_mentions, symbols_named
 from kl_hooks.index.postings import search_terms
 from kl_hooks.model.package import Candidate
 from kl_hooks.records.pages import PAGE_KIND
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
 _MAX_PASSAGES: Final = 5
 """Passages that a context package is offered: prose has words of every task, and must not crowd out code."""
+_MAX_LINKED: Final = 3
+_HOPS: Final = 2
 _LOOKED_AT: Final = 40
 _EXCERPT: Final = 480
 CHANGELOG: Final = re.compile(r"(?i)(^|/)(change|history|news|release|whats?_?-?new)[^/]*(/|$)")
@@ -40,7 +43,38 @@ def find_documents(ws: Workspace, task: Task, limit: int) -> list[Candidate]:
     sync(ws)  # the sections of pages, whose IDs are those of their passages
     found = search_chunks(ws, " ".join(words), limit=_LOOKED_AT)
     chunks = [one for one in load_chunks(ws, [number for number, _ in found]) if not CHANGELOG.search(one.document)]
-    chunks = chunks[: min(limit, _MAX_PASSAGES)]
+    return _candidates(ws, chunks[: min(limit, _MAX_PASSAGES)], words, "a passage of the docs with words of the task")
+
+
+def find_linked(ws: Workspace, task: Task, limit: int) -> list[Candidate]:
+    """Return at most `limit` passages that are linked with the symbols that a task names, that with most weight first.
+
+    They need not have words of the task: they name code that it names, or what that uses. Nothing for a task that
+    names no symbol, since what is near a few words is near everything.
+    """
+    from kl_hooks.code.query.session import refresh_graph
+    from kl_hooks.documents.neighborhood import Scope, neighborhood
+
+    sync(ws)
+    sync_documents(ws)
+    refresh_graph(ws)
+    scope = Scope(ws, visible_documents(ws))
+    with ws.store.reading("graph") as db:
+        named = symbols_named(db, set(task.signals.symbols)) if db is not None else {}
+        seeds = {one.id: 1 / len(some) for some in named.values() for one in some}
+        if db is None or not seeds:
+            return []
+        around = neighborhood(db, seeds, _HOPS, scope)
+        weights = around.weights(seeds)
+        nodes = sorted(around.levels, key=lambda node: (-weights[node], node))
+        found = [one for one in scope.look_up(db, nodes).values() if isinstance(one, Chunk)]
+    order = {node: place for place, node in enumerate(nodes)}
+    found.sort(key=lambda one: order[passage_id(one)])
+    chunks = [one for one in found if not CHANGELOG.search(one.document)][: min(limit, _MAX_LINKED)]
+    return _candidates(ws, chunks, task.signals.symbols, "a passage of the docs that names this code, or what it uses")
+
+
+def _candidates(ws: Workspace, chunks: Sequence[Chunk], words: Sequence[str], reason: str) -> list[Candidate]:
     records = {one.id: one for one in get_records(ws, [one.document for one in chunks if not one.is_file])}
     made, sections = list[Candidate](), set[str]()
     for one in chunks:
@@ -52,7 +86,7 @@ def find_documents(ws: Workspace, task: Task, limit: int) -> list[Candidate]:
         base = Candidate(
             id=identifier, kind=PAGE_KIND, title=title, text=f"{title} (lines {lines})\n{_excerpt(one.text, words)}",
             summary=f"{one.document}:{lines} {title}", path=one.document, line=line, freshness="current",
-            authority="human", reasons=("a passage of the docs with words of the task",),
+            authority="human", reasons=(reason,),
         )  # fmt: skip
         if one.is_file:
             made.append(base)
@@ -111,8 +145,6 @@ def passage_marks(ws: Workspace, passages: Sequence[Chunk], *, stale: bool) -> d
         by = () if record is None or record.authority == "human" else (record.authority,)
         found[one.id] = (*by, *(("reads like an instruction",) if injection_reasons(one.text) else ()))
     if stale:
-        from kl_hooks.documents.mentions import stale_mentions
-
         every = stale_mentions(ws, {one.document for one in passages})
         for one in passages:
             own = [mention for mention in every.get(one.document, ()) if mention.written in one.text]

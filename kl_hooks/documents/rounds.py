@@ -80,7 +80,8 @@ def search_in_rounds(
             break
     assert first is not None
     results = sorted(best.values(), key=lambda one: (-one.score, one.id))[: min(top_k, MOST)]
-    found = SearchAnswer(question, first.mode, tuple(results), max(first.total, len(best)), first.counts, first.notes)
+    found = SearchAnswer(question, first.mode, tuple(results), max(first.total, len(best)), first.counts, first.notes,
+                         first.communities)  # fmt: skip
     return Answer(found, tuple(made), _summary(ws, question, results))
 
 

@@ -22,7 +22,8 @@ from kl_hooks.documents.indexing import (
     sync_documents,
     visible_documents,
 )
-from kl_hooks.documents.meaning import find_near
+from kl_hooks.documents.meaning import find_near, record_prose
+from kl_hooks.documents.neighborhood import Scope, neighborhood
 from kl_hooks.documents.retrieval import CHANGELOG, passage_id, passage_marks
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
 from kl_hooks.index import index
@@ -49,8 +50,8 @@ if TYPE_CHECKING:
     from kl_hooks.store.database import Database
     from kl_hooks.workspace import Workspace
 
-MODES: Final = ("keyword", "vector", "hybrid")
-"""Ways to search, the default first: by words, by meaning, by both."""
+MODES: Final = ("keyword", "vector", "hybrid", "graph")
+"""Ways to search, the default first: by words, by meaning, by both, by what is linked with the best of these."""
 _WEIGHTS: Final = {"keyword": 0.4, "vector": 0.6}
 """Of the lists of a hybrid search in a `weighted` fusion, chosen on the tuning questions of `bench.search_quality`."""
 _OF_CODE: Final = {"keyword": 0.7}
@@ -122,6 +123,19 @@ class SearchAnswer:
     """Kind → its matches."""
     notes: tuple[str, ...] = ()
     """What could not take part, and why."""
+    communities: tuple[CommunitySummary, ...] = ()
+    """Of a search by graph: what is linked with the best matches, that with the most weight first."""
+
+
+class CommunitySummary(NamedTuple):
+    """A community in one line, and its members."""
+
+    summary: str
+    members: tuple[str, ...]
+    relations: Mapping[str, int]
+    """Relation → links of it inside."""
+    seeds: int
+    """Members that the query itself found."""
 
 
 class Options(NamedTuple):
@@ -135,6 +149,10 @@ class Options(NamedTuple):
     """(texts embedded, of how many), while those that have no vector yet get one."""
     freshness: bool = False
     """Mark passages that name code which changed after they were written."""
+    hops: int = 2
+    """Of a search by graph: most links from a match to what is shown with it."""
+    budget: int = 4000
+    """Of a search by graph: tokens of summaries and snippets."""
 
 
 AS_USUAL: Final = Options()
@@ -157,10 +175,12 @@ def search(
         if name not in known:
             raise UsageProblem("is not known.", place=one_line(name, 60), hint=f"One of: {', '.join(known)}.")
     wanted = tuple(kinds) or (KINDS[:1] if collections else KINDS)
+    # code is found by the passages that name it, so a search by graph starts from all that matches
+    looked = KINDS if mode == "graph" and not collections else wanted
     sync(ws)
     indexed = sync_documents(ws)
     notes = [f"documents: {indexed.trouble}"] if indexed.trouble else []
-    allowed = visible_documents(ws, collections or None, may) if "document" in wanted else ()
+    allowed = visible_documents(ws, collections or None, may) if "document" in looked else {}
     notes += _waiting(ws, collections, may) if "document" in wanted else []
     if mode == "vector" and "code" in kinds:
         notes.append("code has no vectors: it is searched by words only.")
@@ -168,23 +188,26 @@ def search(
     near: list[tuple[Chunk | Record, float]] = []
     if mode != "keyword":
         try:
-            records = _live_records(ws, may) if "record" in wanted else []
+            records = _live_records(ws, may) if "record" in looked else []
             near = find_near(ws, query, allowed, records, _FUSED, options.progress)
         except EnvironmentProblem as problem:
             notes.append(f"searched by words only: {problem}")
-            mode = "keyword"
-    words = significant_words(query)
+            mode = mode if mode == "graph" else "keyword"
+    words, scope = significant_words(query), Scope(ws, allowed, may)
     found: list[_Match] = []
-    counts = dict.fromkeys(wanted, 0)
+    counts, groups = dict.fromkeys(looked, 0), list[CommunitySummary]()
     with _graph(ws, notes) as db:
         if mode != "vector" and db is not None:
             with db.snapshot():  # the index may be merged meanwhile, see `index.search`
-                found, counts = _keyword(ws, db, words, allowed, wanted, may)
-    if mode != "keyword":
-        if max(len(found), len(near)) >= _FUSED:
-            notes.append(f"the best {_FUSED} by words and by meaning are looked at, there may be more.")
-        found = _one_each_section(_fused(found, near, options.fusion if mode == "hybrid" else "simple"))
-        counts = {kind: sum(_kind_of(one.what) == kind for one in found) for kind in wanted}
+                found, counts = _keyword(ws, db, words, allowed, looked, may)
+        if mode != "keyword":
+            if max(len(found), len(near)) >= _FUSED:
+                notes.append(f"the best {_FUSED} by words and by meaning are looked at, there may be more.")
+            method = {"vector": "simple", "graph": Options().fusion}.get(mode, options.fusion)
+            found = _one_each_section(_fused(found, near, method))
+            if mode == "graph" and db is not None:
+                found, groups = _linked(db, scope, wanted, found, options)
+            counts = {kind: sum(_kind_of(one.what) == kind for one in found) for kind in wanted}
     terms = set(search_terms(words))
     if options.rerank:
         found = _reranked(found, terms)
@@ -195,7 +218,10 @@ def search(
     marks = passage_marks(ws, [one.what for one in shown if isinstance(one.what, Chunk)], stale=options.freshness)
     marks |= {number: (*marks.get(number, ()), *(f"also {one}" for one in some)) for number, some in copies.items()}
     results = [_result(one, terms, marks) for one in shown]
-    return SearchAnswer(query, mode, tuple(results), sum(counts.values()), counts, tuple(notes))
+    if mode == "graph":
+        results, groups, omitted = _within_budget(results, groups, options.budget)
+        notes += [f"over the budget of {options.budget} tokens: {omitted}"] if omitted else []
+    return SearchAnswer(query, mode, tuple(results), sum(counts.values()), counts, tuple(notes), tuple(groups))
 
 
 def _waiting(ws: Workspace, collections: Collection[str], may: Visibility | None) -> list[str]:
@@ -276,6 +302,76 @@ def _one_each_text(found: Sequence[_Match]) -> tuple[list[_Match], dict[int, lis
     return made, copies
 
 
+_SEEDS: Final = 5
+"""Best matches that a search by graph starts from."""
+_OWN: Final = 0.7
+"""Of the score of a search by graph: how well a text matches by itself; the rest is its weight among what is linked."""
+
+
+def _linked(
+    db: Database, scope: Scope, wanted: Collection[str], found: Sequence[_Match], options: Options
+) -> tuple[list[_Match], list[CommunitySummary]]:
+    """What is linked with the best matches, these first of all; and the communities of it."""
+    ws, own = scope.ws, {_key(one.what): one.score / one.best for one in found}
+    seeds = {_node(ws, one.what): one.score / one.best for one in found[:_SEEDS]}
+    around = neighborhood(db, seeds, options.hops, scope)
+    weights, known = around.weights(seeds), scope.look_up(db, list(around.levels))
+    made = []
+    for node, what in known.items():
+        if what is None or _kind_of(what) not in wanted:
+            continue
+        parts = {"own": _OWN * own.get(_key(what), 0.0), "links": (1 - _OWN) * weights[node]}
+        made.append(_Match(sum(parts.values()), 1.0, what, parts))
+    made.sort(key=lambda one: (-one.score, _key(one.what)))
+    best = made[0].score if made else 1.0
+
+    def name(node: str) -> str:
+        what = known.get(node)
+        if isinstance(what, Chunk):
+            return " › ".join((what.title, *what.heading[-1:]))
+        return what.id + (f" {what.title}" if not isinstance(what, Symbol) else "") if what is not None else node
+
+    groups = [
+        CommunitySummary(one_line(one.summary(name), _LONGEST_SUMMARY), one.members, one.relations, one.seeds)
+        for one in around.communities(weights, seeds)
+    ]
+    return [one._replace(best=best) for one in made], groups
+
+
+_LONGEST_SUMMARY: Final = 800
+_CHARACTERS_OF_A_TOKEN: Final = 4
+
+
+def _within_budget(
+    results: Sequence[Result], groups: Sequence[CommunitySummary], budget: int
+) -> tuple[list[Result], list[CommunitySummary], str]:
+    """The first summaries, in at most half of the budget, and the first results that fit; and what was omitted."""
+    left, stated = budget * _CHARACTERS_OF_A_TOKEN, list[CommunitySummary]()
+    for group in groups:
+        if len(group.summary) > left - budget * _CHARACTERS_OF_A_TOKEN // 2:
+            break
+        left -= len(group.summary)
+        stated.append(group)
+    shown = list[Result]()
+    for one in results:
+        if (size := len(one.id) + len(one.title) + len(one.snippet.text)) > left:
+            break
+        left -= size
+        shown.append(one)
+    omitted = [
+        counted(number, noun) for number, noun in
+        ((len(groups) - len(stated), "summary"), (len(results) - len(shown), "result")) if number
+    ]  # fmt: skip
+    return shown, stated, " and ".join(omitted)
+
+
+def _node(ws: Workspace, what: Chunk | Record | Symbol) -> str:
+    if isinstance(what, Chunk):
+        return passage_id(what)
+    prefix = "" if isinstance(what, Symbol) else ws.kinds[what.kind].node
+    return f"{prefix}:{what.id}" if prefix else what.id
+
+
 def _reranked(found: Sequence[_Match], terms: Collection[str]) -> list[_Match]:
     first = {_key(one.what): one for one in found[:_RERANKED]}
     texts = {key: " ".join(sorted(set(search_terms([_text_of(one.what)])))) for key, one in first.items()}
@@ -289,7 +385,7 @@ def _text_of(what: Chunk | Record | Symbol) -> str:
         return " ".join((what.title, *what.heading, what.text))
     if isinstance(what, Symbol):
         return " ".join(filter(None, (what.id, what.signature, what.doc)))
-    return " ".join((what.title, *(text for text in what.values.values() if isinstance(text, str))))
+    return f"{what.title} {record_prose(what)}"
 
 
 def _key(what: Chunk | Record | Symbol) -> str:
@@ -394,11 +490,10 @@ def _result(match: _Match, words: Collection[str], marks: Mapping[int, tuple[str
         text = "\n".join(filter(None, (one.signature, one.doc)))
         snippet = snippet_of(text, words, one.line)
         return Result("code", one.id, one.path, one.line, one.end_line, split_id(one.id)[1], snippet, score, parts)
-    body = "\n".join(text for text in one.values.values() if isinstance(text, str) and text != one.title)
     by = (one.authority,) if one.authority != "human" else ()
     return Result(
-        "record", one.id, one.path, 1 if one.path else 0, 0, one.title, snippet_of(body, words, 0), score, parts,
-        by, record=one,
+        "record", one.id, one.path, 1 if one.path else 0, 0, one.title, snippet_of(record_prose(one), words, 0), score,
+        parts, by, record=one,
     )  # fmt: skip
 
 
@@ -426,6 +521,11 @@ def snippet_of(text: str, words: Collection[str], first_line: int) -> Snippet:
 
 def _is_match(word: str, words: Collection[str]) -> bool:
     return not set(search_terms([word])).isdisjoint(words)
+
+
+def communities_to_dict(answer: SearchAnswer) -> list[dict[str, Any]]:
+    """The communities of an answer as JSON has them."""
+    return [{**one._asdict(), "members": list(one.members)} for one in answer.communities]
 
 
 def result_to_dict(one: Result, *, explain: bool = False) -> dict[str, Any]:

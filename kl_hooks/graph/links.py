@@ -298,6 +298,41 @@ def counts(db: Rows) -> dict[str, int]:
     return {named[kind]: kinds[kind] for kind in sorted(kinds, key=lambda kind: named[kind])}
 
 
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """How what is linked hangs together."""
+
+    nodes: int
+    """With a link; a name that nothing defines is none."""
+    parts: tuple[int, ...]
+    """Nodes of each part that no link leads out of, largest first."""
+    linked_to: tuple[tuple[str, int], ...]
+    """The nodes with the most incoming links."""
+
+
+def shape(db: Rows, most: int = 10) -> Shape:
+    """How all nodes hang together, whatever the relation."""
+    named = "name:", "name;"  # a range for the index; `;` is the character after `:`
+    names = {row[0] for row in db.rows("SELECT id FROM link_names WHERE text >= ? AND text < ?", named)}
+    into, parent = Counter[int](), dict[int, int]()
+
+    def root(node: int) -> int:
+        while (above := parent.setdefault(node, node)) != node:
+            parent[node] = node = parent[above]  # half of the way is saved for the next question
+        return node
+
+    for (block,) in db.rows("SELECT packed FROM link_owners ORDER BY owner"):
+        sources, _, targets, *_ = columns_of(block)
+        for source, target in zip(sources, targets, strict=True):
+            if target not in names:
+                into[target] += 1
+                parent[root(source)] = root(target)
+    sizes = Counter(root(node) for node in list(parent))
+    best = sorted(into.items(), key=lambda pair: (-pair[1], pair[0]))[:most]
+    called = texts(db, [node for node, _ in best])
+    return Shape(len(parent), tuple(sorted(sizes.values(), reverse=True)), tuple((called[n], c) for n, c in best))
+
+
 def _rows(db: Rows, wanted: Mapping[int, str]) -> Iterable[tuple[int, Numbers]]:
     sql = (
         "SELECT owner, packed FROM link_owners WHERE owner IN"

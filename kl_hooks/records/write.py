@@ -388,6 +388,63 @@ def supersede(ws: Workspace, old: str, new: str, *, by: str = "") -> tuple[Recor
     return (first if kind.is_pending(second.status) else _mark_superseded(ws, first, second, by)), second
 
 
+_SUCCESSION: Final = ("supersedes", "superseded_by")
+
+
+def merge_records(ws: Workspace, old: str, new: str, *, by: str = "") -> tuple[Record, Record, list[str]]:
+    """Merge a record into another of its kind: (the old one, superseded; the other; the records that name it now).
+
+    What the old one is about, its tags and its links go to the other, and what named the old one names the other. Each
+    change is an event of its record, and `merged` states the whole. UsageProblem as `supersede`, and for an agent.
+    """
+    first, second = get_record(ws, old), get_record(ws, new)
+    if agent_author(ws, by):
+        raise UsageProblem("is for a person.", place="kl graph merge", hint=f"Propose it: kl {first.kind} supersede")
+    kind = ws.kinds[second.kind]
+    # all that may be refused is refused before anything is changed
+    if first.broken or second.broken:
+        raise UsageProblem("can't be read today.", place=(first if first.broken else second).path)
+    done = second.id in first.many("superseded_by")
+    first, second = supersede(ws, first.id, second.id, by=by)
+    lists = [one.name for one in kind.all_fields if one.type in ("ids", "words") and one.name not in _SUCCESSION]
+    united = {name: list(dict.fromkeys([*second.many(name), *first.many(name)])) for name in lists}
+    changes = {name: some for name, some in united.items() if len(some) > len(second.many(name))}
+    note = {"from": first.id, "to": second.id}
+    if changes:
+        second = change_record(ws, second, changes, how="merge", by=by, note=note)
+    moved, spelled = [], {first.id, f"adr:{first.id}"}
+    for other in _naming(ws, first):
+        if other.id not in (first.id, second.id) and not other.broken:
+            fields = [
+                one.name for one in ws.kinds[other.kind].all_fields if one.type == "ids" and one.name not in _SUCCESSION
+            ]
+            renamed = {
+                field: list(dict.fromkeys(second.id if one in spelled else one for one in other.many(field)))
+                for field in fields if not spelled.isdisjoint(other.many(field))
+            }  # fmt: skip
+            if renamed:
+                change_record(ws, other, renamed, how="merge", by=by, note=note)
+                moved.append(other.id)
+    if done and not changes and not moved:  # merging again changes nothing
+        return first, second, moved
+    with ws.store.writing(what="merging records") as db, db.transaction():
+        event = Event("merged", second.id, by, {**note, "links": moved, "fields": sorted(changes)})
+        insert_events(db, [event], iso(ws.clock.now()))
+    return first, second, moved
+
+
+def _naming(ws: Workspace, record: Record) -> list[Record]:
+    """The records with a link to this one in a field."""
+    from kl_hooks.graph import links
+    from kl_hooks.records.sync import sync
+
+    sync(ws)
+    prefix = ws.kinds[record.kind].node
+    with ws.store.reading("graph") as db:
+        found = links.incoming(db, f"{prefix}:{record.id}" if prefix else record.id) if db is not None else []
+    return get_records(ws, sorted({one.source.removeprefix("adr:") for one in found if one.method == "record"}))
+
+
 def _reachable(ws: Workspace, record: Record, field: str) -> set[str]:
     """Return the IDs that a field names, and those that the field of these records names, and so on."""
     found: set[str] = set()

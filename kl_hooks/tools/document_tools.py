@@ -12,7 +12,7 @@ from kl_hooks.context.package_log import record_search
 from kl_hooks.documents.adding import KIND, NewDocument, add_documents, process_documents
 from kl_hooks.documents.collections import collections, store_collection
 from kl_hooks.documents.rounds import MOST_ROUNDS, answer_to_dict, search_in_rounds
-from kl_hooks.documents.search import KINDS, MODES, MOST, result_to_dict, search
+from kl_hooks.documents.search import KINDS, MODES, MOST, communities_to_dict, result_to_dict, search
 from kl_hooks.errors import UsageProblem
 from kl_hooks.records.query import get_record
 from kl_hooks.tools.kind_tools import author, to_dict
@@ -79,6 +79,7 @@ def _search(ws: Workspace, given: Arguments, kinds: tuple[str, ...], most: int) 
         else:
             found = search(ws, *asked, most, kinds=kinds, may=may)
     record_search(ws, found, 1000 * (time.perf_counter() - began))
+    more |= {"communities": communities_to_dict(found)} if found.communities else {}
     return {
         "results": [result_to_dict(one) for one in found.results], "total": found.total, "counts": dict(found.counts),
         "notes": list(found.notes), **more,

@@ -1,4 +1,4 @@
-"""Tools of the graph: search, refs, callers, dependents, path, show, symbols."""
+"""Tools of the graph: search, refs, callers, dependents, path, neighbors, show, symbols."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
+from kl_hooks.context.access import access
+from kl_hooks.tools.kind_tools import author
 from kl_hooks.tools.tool import Arguments, Tool, line, number
 
 if TYPE_CHECKING:
@@ -49,6 +51,14 @@ def tools(records: Sequence[str] = ()) -> Iterator[Tool]:
         {"from": line(_NAME), "to": line(_NAME)}, _path, ("from", "to"), also={"start": "from", "end": "to"},
     )  # fmt: skip
     yield Tool(
+        "graph_neighbors", "What is linked with it in either direction: code, records, passages of documents.",
+        {
+            **id_, "depth": number("Most links in between.", 1, 1, 5),
+            "relation": line("Only this relation, such as calls or mentions."), **limit,
+        },
+        _neighbors, ("id",), also={"name": "id"},
+    )  # fmt: skip
+    yield Tool(
         "graph_show", "One symbol, record or page: what it uses, what uses it, and what was written about it.", id_,
         _show, ("id",), also={"name": "id"},
     )  # fmt: skip
@@ -82,17 +92,32 @@ def _search(ws: Workspace, given: Arguments) -> Any:
 def _path(ws: Workspace, given: Arguments) -> Any:
     from kl_hooks.code.query.dependents import dependency_path
     from kl_hooks.code.query.serialize import path_to_dict
+    from kl_hooks.documents.neighborhood import mentioned
 
-    with _opened(ws) as graph:
-        return path_to_dict(dependency_path(graph, given["from"], given["to"]))
+    with access(ws, "graph path", author(ws)) as may, _opened(ws) as graph:
+        return path_to_dict(dependency_path(graph, given["from"], given["to"], mentioned(ws, graph.db, may)))
+
+
+def _neighbors(ws: Workspace, given: Arguments) -> Any:
+    from kl_hooks.code.query.serialize import link_to_dict
+    from kl_hooks.documents.neighborhood import neighbors
+
+    relations = (given["relation"],) if given.get("relation") else ()
+    with access(ws, "neighbors", author(ws)) as may, _opened(ws) as graph:
+        start, found, cut = neighbors(ws, graph, given["id"], given["depth"], relations, may)
+    rows = [{"level": level, "id": node, **link_to_dict(link)} for level, node, link in found[: given["limit"]]]
+    return {"id": start, "neighbors": rows, "total": len(found), "cut": cut}
 
 
 def _show(ws: Workspace, given: Arguments) -> Any:
     from kl_hooks.code.query.references import symbol_page
-    from kl_hooks.code.query.serialize import page_to_dict
+    from kl_hooks.code.query.serialize import link_to_dict, page_to_dict
+    from kl_hooks.documents.neighborhood import mentioning
 
-    with _opened(ws) as graph:
-        return page_to_dict(symbol_page(graph, given["id"]))
+    with access(ws, "graph show", author(ws)) as may, _opened(ws) as graph:
+        page = symbol_page(graph, given["id"])
+        mentions = [link_to_dict(one) for one in mentioning(ws, graph.db, page.symbol.id, may)]
+    return {**page_to_dict(page), "mentioned_in": mentions}
 
 
 def _inbound(ws: Workspace, given: Arguments, verb: str) -> Any:

@@ -6,7 +6,7 @@ import networkx
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kl_hooks.graph.algorithms import components, levels
+from kl_hooks.graph.algorithms import communities, components, levels
 
 _graphs = st.dictionaries(st.integers(0, 9), st.lists(st.integers(0, 9), max_size=4, unique=True), max_size=10)
 
@@ -41,3 +41,17 @@ def test_levels_are_the_longest_way_down(graph: dict[int, list[int]]) -> None:
 
 def test_a_long_chain_needs_no_recursion() -> None:
     assert levels(range(20_000), {n: [n + 1] for n in range(19_999)})[0] == 19_999
+
+
+@given(st.integers(0, 10_000), st.integers(1, 60), st.floats(0, 0.3))
+def test_communities_are_as_good_as_those_of_networkx(seed: int, size: int, density: float) -> None:
+    graph = networkx.gnp_random_graph(size, density, seed=seed)
+    weights = {(a, b): 1.0 + (a + b) % 3 for a, b in graph.edges}
+    networkx.set_edge_attributes(graph, {edge: {"weight": weight} for edge, weight in weights.items()})
+    found = communities(range(size), weights)
+    assert sorted(node for some in found for node in some) == list(range(size))
+    assert [some[0] for some in found] == sorted(some[0] for some in found)
+    if weights:
+        oracle = networkx.community.louvain_communities(graph, seed=1)
+        best = networkx.community.modularity(graph, oracle)
+        assert networkx.community.modularity(graph, found) > 0.85 * best - 0.02

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -122,8 +122,15 @@ class DependencyPath:
     """
 
 
-def dependency_path(graph: Graph, from_text: str, to_text: str) -> DependencyPath:
-    """The shortest way, the same every time; without one, whether there may be one that nobody can see."""
+MoreLinks = Callable[[Sequence[str]], Mapping[str, Sequence[Link]]]
+"""Nodes → links from them that the graph does not store."""
+
+
+def dependency_path(graph: Graph, from_text: str, to_text: str, more: MoreLinks | None = None) -> DependencyPath:
+    """The shortest way, the same every time; without one, whether there may be one that nobody can see.
+
+    `more`: links of what is no code, such as what documents mention.
+    """
     start, end = resolve_text(graph, from_text), resolve_text(graph, to_text)
     mine = {start.id, *(one.id for one in nested_symbols(graph.db, start))}
     theirs = {end.id, *(one.id for one in nested_symbols(graph.db, end))}
@@ -133,7 +140,7 @@ def dependency_path(graph: Graph, from_text: str, to_text: str) -> DependencyPat
         step = [] if inner.id == outer.id else [_free(start, PART_OF if inner is start else HOLDS, end.id)]
         return DependencyPath(start, end, tuple(step), 0, Answer(True, (), lost))
     if not (_is_code(graph, start) and _is_code(graph, end)):
-        return _across(graph, start, end)
+        return _across(graph, start, end, more)
     reached = reach(graph.db, theirs, lookups=False)
     # of equally near ones the start itself comes before its parts
     near = [(level, name != start.id, name) for name, level in reached.levels.items() if name in mine]
@@ -151,11 +158,11 @@ def _is_code(graph: Graph, symbol: Symbol) -> bool:
     return bool(symbols_of_id(graph.db, symbol.id))
 
 
-def _across(graph: Graph, start: Symbol, end: Symbol) -> DependencyPath:
+def _across(graph: Graph, start: Symbol, end: Symbol, more: MoreLinks | None) -> DependencyPath:
     """The shortest way that crosses kinds: page → decision → file → symbol; one way, else the other."""
     lost = tuple(problem.path for problem in graph.not_assessed)
     for first, last, turned in ((start, end, False), (end, start, True)):
-        steps = _spread(graph, _nodes(first), _nodes(last))
+        steps = _spread(graph, _nodes(first), _nodes(last), more)
         if steps is not None:
             length = sum(step.relation not in (HOLDS, PART_OF) for step in steps)
             return DependencyPath(first, last, tuple(steps), length, Answer(True, (), lost), turned)
@@ -167,7 +174,7 @@ def _nodes(symbol: Symbol) -> list[str]:
     return [symbol.id, f"file:{symbol.path}"] if symbol.id.startswith("namespace:") else [symbol.id]
 
 
-def _spread(graph: Graph, starts: list[str], ends: list[str]) -> list[Link] | None:
+def _spread(graph: Graph, starts: list[str], ends: list[str], more: MoreLinks | None) -> list[Link] | None:
     """Breadth-first, forward over links of every relation; None where they do not lead there."""
     reached_by: dict[str, Link | None] = dict.fromkeys(starts)
     front = starts
@@ -175,9 +182,10 @@ def _spread(graph: Graph, starts: list[str], ends: list[str]) -> list[Link] | No
         if not reached_by.keys().isdisjoint(ends) or not front or len(reached_by) > _MOST:
             break
         out = links.of_many(graph.db, front, incoming=False)
+        unstored = more(front) if more is not None else {}
         fresh: list[str] = []
         for node in front:
-            for link in (*_inside(graph, node), *out.get(node, ())):
+            for link in (*_inside(graph, node), *out.get(node, ()), *unstored.get(node, ())):
                 # by way of an unresolved name (`name:get`) everything would be near everything
                 if link.target not in reached_by and not link.target.startswith("name:"):
                     reached_by[link.target] = link

@@ -1,0 +1,448 @@
+"""The neighborhood of nodes: symbols, records, files and passages, over links and mentions, and its communities.
+
+Links of code, records and pages are stored. Mentions are not (ADR-0034): which symbol a name in a passage means changes
+with the code, so they are looked up by name, from either end, when somebody asks.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from kl_hooks.code.query.lookup import Unknown, resolve_text, symbols_by_id
+from kl_hooks.code.query.session import SYMBOL_KINDS
+from kl_hooks.documents.collections import REPOSITORY
+from kl_hooks.documents.indexing import Chunk, load_chunks, sync_documents, visible_documents
+from kl_hooks.documents.mentions import symbols_named
+from kl_hooks.graph import links
+from kl_hooks.graph.algorithms import communities
+from kl_hooks.model.symbol import RECORD_ID, Link, split_id
+from kl_hooks.model.text import counted
+from kl_hooks.records.liveness import filter_live
+from kl_hooks.records.query import RecordFilter, get_records
+from kl_hooks.store.database import chunks, placeholders
+
+if TYPE_CHECKING:
+    from kl_hooks.code.query.session import Graph
+    from kl_hooks.documents.indexing import IndexedDocument, Visibility
+    from kl_hooks.model.record import Record
+    from kl_hooks.model.symbol import Symbol
+    from kl_hooks.store.database import Database
+    from kl_hooks.workspace import Workspace
+
+MENTIONS: Final = "mentions"
+PART_OF: Final = "is part of"
+FOLLOWS: Final = "follows"
+BY_NAME: Final = "name"
+"""How mentions are found: a text names it."""
+_STRENGTHS: Final = {MENTIONS: 1.0, FOLLOWS: 0.4, PART_OF: 0.3, "defines": 0.4, "imports": 0.2}
+"""How strongly a relation links its ends; every other one does fully."""
+_HUB: Final = 60
+"""Files with a link from or to a node from which it is not followed: what everything uses relates nothing."""
+_MOST_NEAR: Final = 30
+"""Links of one node that are followed."""
+_MOST_NODES: Final = 400
+_MOST_LISTED: Final = 1000
+_COMMON: Final = 12
+"""Passages that a name may be in and still relate them."""
+_PASSAGE: Final = re.compile(r"(?P<file>file:)?(?P<document>.+)#L(?P<first>[0-9]+)-L(?P<last>[0-9]+)")
+_TERM: Final = "term:"
+"""A name that passages have and that is no symbol: an option, a setting, a command."""
+_ROUNDS: Final = 12
+_STAY: Final = 0.4
+"""Share of its weight that a node does not hand on to its neighbors."""
+_SMALLEST: Final = 3
+_MOST_COMMUNITIES: Final = 10
+_SHOWN_NAMES: Final = 10
+_SHOWN_RELATIONS: Final = 3
+
+
+_PASSAGES: Final = """SELECT c.id, c.document, c.place, c.heading, c.first_line, c.last_line, f.collection
+    FROM document_chunks c JOIN document_files f ON f.document = c.document"""
+
+
+class Passage(NamedTuple):
+    """A passage, as a node."""
+
+    number: int
+    document: str
+    place: int
+    heading: tuple[str, ...]
+    first: int
+    last: int
+    is_file: bool
+
+    @property
+    def node(self) -> str:
+        """Its ID in the graph: that of `retrieval.passage_id`."""
+        return f"{'file:' if self.is_file else ''}{self.document}#L{self.first}-L{self.last}"
+
+    @property
+    def whole(self) -> str:
+        """The node of its document."""
+        return f"file:{self.document}" if self.is_file else self.document
+
+
+@dataclass(frozen=True, slots=True)
+class Community:
+    """Nodes that are linked more among each other than with the rest."""
+
+    members: tuple[str, ...]
+    """The one with the most weight first."""
+    relations: Mapping[str, int]
+    """Relation → links of it inside, most first."""
+    seeds: int
+    """Members that the query itself found."""
+
+    def summary(self, names: Callable[[str], str]) -> str:
+        """One line, made without a model: the first members by name, what there is, and the top relations."""
+        first, *rest = [names(one) for one in self.members[: _SHOWN_NAMES + 1]]
+        kinds = Counter(kind_of_node(one) for one in self.members)
+        there = ", ".join(counted(number, kind) for kind, number in kinds.most_common())
+        top = ", ".join(f"{name} {number}" for name, number in [*self.relations.items()][:_SHOWN_RELATIONS])
+        return f"{first} ({there}; {top}): {', '.join(rest)}"
+
+
+def kind_of_node(node: str) -> str:
+    """The kind of a node: `passage`, `file`, `record`, `term`, or that of its symbol."""
+    if _PASSAGE.fullmatch(node):
+        return "passage"
+    if node.startswith(_TERM):
+        return "term"
+    prefix, name = split_id(node)
+    return "record" if prefix == "adr" or (not prefix and RECORD_ID.fullmatch(name)) else prefix or "record"
+
+
+@dataclass(frozen=True, slots=True)
+class Neighborhood:
+    """Nodes within some links of others."""
+
+    levels: Mapping[str, int]
+    """Node → links to the nearest of those that it was asked for; 0: one of these."""
+    links: tuple[Link, ...]
+    """Between them, each once."""
+    cut: bool
+    """More was there than is followed."""
+
+    def weights(self, seeds: Mapping[str, float]) -> dict[str, float]:
+        """Node → 0 to 1: how much of the seeds' weight it gets from its neighbors (a random walk with restarts)."""
+        near = defaultdict[str, dict[str, float]](dict)
+        for (one, other), weight in self._strengths().items():
+            near[one][other] = near[other][one] = weight
+        sums = {node: sum(some.values()) for node, some in near.items()}
+        total = sum(seeds.get(node, 0.0) for node in self.levels) or 1.0
+        start = {node: seeds.get(node, 0.0) / total for node in self.levels}
+        now = start
+        for _ in range(_ROUNDS):
+            following = {node: _STAY * weight for node, weight in start.items()}
+            for node, weight in now.items():
+                for other, strength in near[node].items():
+                    following[other] += (1 - _STAY) * weight * strength / sums[node]
+            now = following
+        best = max(now.values(), default=1.0) or 1.0
+        return {node: weight / best for node, weight in now.items()}
+
+    def _strengths(self) -> dict[tuple[str, str], float]:
+        made: dict[tuple[str, str], float] = {}
+        for one in self.links:
+            ends = (min(one.source, one.target), max(one.source, one.target))
+            made[ends] = max(made.get(ends, 0.0), _STRENGTHS.get(one.relation, 1.0))
+        return made
+
+    def communities(self, weights: Mapping[str, float], seeds: Collection[str]) -> list[Community]:
+        """Its communities with at least three members, that with the most weight first."""
+        order = sorted(self.levels, key=lambda node: (-weights.get(node, 0.0), node))
+        found = []
+        for some in communities(order, self._strengths()):
+            inside = set(some)
+            relations = Counter(one.relation for one in self.links if one.source in inside and one.target in inside)
+            if len(some) >= _SMALLEST:
+                most = dict(sorted(relations.items(), key=lambda pair: (-pair[1], pair[0])))
+                found.append(Community(tuple(some), most, len(inside & set(seeds))))
+        found.sort(key=lambda one: (-sum(weights.get(node, 0.0) for node in one.members), one.members))
+        return found[:_MOST_COMMUNITIES]
+
+
+class Scope(NamedTuple):
+    """What whoever asks may be shown."""
+
+    ws: Workspace
+    documents: Mapping[str, IndexedDocument]
+    """Documents whose passages may be found."""
+    may: Visibility | None = None
+
+    def look_up(self, db: Database, nodes: Sequence[str]) -> dict[str, Chunk | Record | Symbol | None]:
+        """Nodes → what they are, of those that may be shown; None: a file, a test, a term."""
+        may, numbers = self.may, {node: one.number for node, one in _Reader(db, self.documents).called(nodes).items()}
+        chunks = {one.id: one for one in load_chunks(self.ws, list(numbers.values()))}
+        found: dict[str, Chunk | Record | Symbol | None] = {
+            node: chunks[number] for node, number in numbers.items() if number in chunks
+        }
+        kinds = {node: kind_of_node(node) for node in nodes}
+        ids = {node.removeprefix("adr:"): node for node, kind in kinds.items() if kind == "record"}
+        live, _ = filter_live(self.ws, get_records(self.ws, sorted(ids)), RecordFilter())
+        found |= {
+            ids[one.id]: one if one.kind != "document" else None for one in live
+            if (may is None or may.shows(one)) and (one.kind != "document" or one.id in self.documents)
+        }  # fmt: skip
+        symbols = symbols_by_id(db, [node for node, kind in kinds.items() if kind in (*SYMBOL_KINDS, "test")])
+        found |= {
+            node: one if kinds[node] != "test" else None for node, one in symbols.items()
+            if may is None or may.shows_node(one.id, "symbol", one.path)
+        }  # fmt: skip
+        return found | dict.fromkeys(node for node, kind in kinds.items() if kind == "term" or self._shows(node, kind))
+
+    def _shows(self, node: str, kind: str) -> bool:
+        path = split_id(node)[1].partition("#")[0]
+        kinds = ("file", "page")
+        return kind == "file" and (
+            self.may is None or all(self.may.shows_node(f"file:{path}", one, path) for one in kinds)
+        )
+
+
+def neighborhood(
+    db: Database, starts: Collection[str], depth: int, scope: Scope, *, relations: Collection[str] = (),
+    most: int = _MOST_NODES,
+) -> Neighborhood:  # fmt: skip
+    """What is at most `depth` links from `starts`, in either direction; nearer first, the same every time.
+
+    Nothing is reached by way of what may not be shown. `relations`: only these (none: all).
+    """
+    reader = _Reader(db, scope.documents)
+    levels = dict.fromkeys(sorted(starts), 0)
+    found: dict[tuple[str, str, str], Link] = {}
+    front, cut = list(levels), False
+    for level in range(1, depth + 1):
+        near = reader.near(front, hubs=level == 1)
+        following: dict[str, None] = {}
+        for node in front:
+            some = [one for one in near.get(node, ()) if not relations or one.relation in relations]
+            some.sort(key=lambda one: (-_STRENGTHS.get(one.relation, 1.0), one.relation, one.source, one.target))
+            cut = cut or len(some) > _MOST_NEAR
+            for one in some[:_MOST_NEAR]:
+                found.setdefault((one.source, one.relation, one.target), one)
+                following |= dict.fromkeys(end for end in (one.source, one.target) if end not in levels)
+        fresh = list(following)
+        shown = scope.look_up(db, fresh)
+        fresh = [one for one in fresh if one in shown]
+        cut = cut or len(levels) + len(fresh) > most
+        front = fresh[: max(0, most - len(levels))]
+        levels |= dict.fromkeys(front, level)
+    return Neighborhood(levels, tuple(one for one in found.values() if {one.source, one.target} <= levels.keys()), cut)
+
+
+def mentioning(ws: Workspace, db: Database, node: str, may: Visibility | None = None) -> list[Link]:
+    """The passages that name a symbol or record, of those that may be shown: links `mentions` with their lines."""
+    sync_documents(ws)
+    found = _Reader(db, visible_documents(ws, None, may)).named_by([node], most=1 << 30)
+    return sorted(found.get(node, []), key=lambda one: (one.path, one.line))
+
+
+def mentioned(
+    ws: Workspace, db: Database, may: Visibility | None = None
+) -> Callable[[Sequence[str]], Mapping[str, Sequence[Link]]]:
+    """Nodes of documents → the symbols and records that their passages name, as links from the documents."""
+    sync_documents(ws)
+    reader = _Reader(db, visible_documents(ws, None, may))
+
+    def look_up(nodes: Sequence[str]) -> dict[str, list[Link]]:
+        found = defaultdict[str, list[Link]](list)
+        for one in reader.passages_of(nodes):
+            found[one.whole] += [link._replace(source=one.whole) for link in reader.names_in([one]).get(one.node, ())]
+        return found
+
+    return look_up
+
+
+class _Reader:
+    """Looks up what is next to nodes."""
+
+    def __init__(self, db: Database, documents: Collection[str]) -> None:
+        self._db, self._documents = db, documents
+
+    def near(self, nodes: Sequence[str], *, hubs: bool) -> dict[str, list[Link]]:
+        """Node → the links from it and to it. `hubs`: also of nodes that very many files link with."""
+        found = defaultdict[str, list[Link]](list)
+        passages = self.called(nodes)
+        others = [one for one in nodes if one not in passages and not one.startswith(_TERM)]
+        if not hubs:
+            owners = links.owners_of_ends(self._db, others)
+            followed = [one for one in others if len(owners.get(one, ())) <= _HUB]
+        else:
+            followed = others
+        for incoming in (False, True):
+            for some in chunks(followed):
+                for node, near in links.of_many(self._db, some, incoming=incoming).items():
+                    found[node] += [one for one in near if not one.target.startswith("name:")]
+        for part in (self._files(others), self.named_by(nodes), self._around(list(passages.values()))):
+            for node, near in part.items():
+                found[node] += near
+        for one in self.passages_of(others):
+            found[one.whole].append(_part(one))
+        for node, near in self.names_in(list(passages.values())).items():
+            found[node] += near
+        return found
+
+    def called(self, nodes: Iterable[str]) -> dict[str, Passage]:
+        """Node → its passage, of those that are one."""
+        asked = {node: match for node in nodes if (match := _PASSAGE.fullmatch(node))}
+        known = {one.node: one for one in self._passages({match["document"] for match in asked.values()})}
+        return {node: known[node] for node in asked if node in known}
+
+    def passages_of(self, nodes: Iterable[str]) -> list[Passage]:
+        """The passages of these documents."""
+        names = {split_id(node)[1] if node.startswith("file:") else node for node in nodes}
+        return self._passages(names)
+
+    def _passages(self, names: Collection[str]) -> list[Passage]:
+        made = []
+        for some in chunks(sorted(name for name in names if name in self._documents)):
+            sql = f"{_PASSAGES} WHERE c.document IN ({placeholders(some)}) ORDER BY c.document, c.place"
+            made += [_passage(row) for row in self._db.rows(sql, some)]
+        return made
+
+    def _by_number(self, numbers: Iterable[int]) -> dict[int, Passage]:
+        found: dict[int, Passage] = {}
+        for some in chunks(sorted(set(numbers))):
+            sql = f"{_PASSAGES} WHERE c.id IN ({placeholders(some)})"
+            found |= {row[0]: _passage(row) for row in self._db.rows(sql, some) if row[1] in self._documents}
+        return found
+
+    def _files(self, nodes: Sequence[str]) -> dict[str, list[Link]]:
+        """Between a source file and its module: records name the one, code the other."""
+        found = defaultdict[str, list[Link]](list)
+        for column, prefix in (("path", "file:"), ("module", "namespace:")):
+            asked = [node.removeprefix(prefix) for node in nodes if node.startswith(prefix)]
+            for some in chunks(asked):
+                sql = f"SELECT path, module FROM files WHERE {column} IN ({placeholders(some)})"
+                for path, module in self._db.rows(sql, some):
+                    one = Link(f"namespace:{module}", PART_OF, f"file:{path}", path)
+                    found[one.target if prefix == "file:" else one.source].append(one)
+        return found
+
+    def _around(self, passages: Sequence[Passage]) -> dict[str, list[Link]]:
+        """The document of each passage, its pages' links from these lines, and the passages before and after it."""
+        found = defaultdict[str, list[Link]](list)
+        by_document = defaultdict[str, dict[int, Passage]](dict)
+        for one in self._passages({one.document for one in passages}):
+            by_document[one.document][one.place] = one
+        out = links.of_many(self._db, sorted({one.whole for one in passages}), incoming=False)
+        for one in passages:
+            found[one.node].append(_part(one))
+            for link in out.get(one.whole, ()):
+                if one.first <= link.line <= one.last and not link.target.startswith("name:"):
+                    found[one.node].append(link._replace(source=one.node))
+            for place in (one.place - 1, one.place + 1):
+                other = by_document[one.document].get(place)
+                # of another chapter it is only what happens to be printed there
+                if other is not None and other.heading[:1] == one.heading[:1]:
+                    first, last = sorted((one, other), key=lambda some: some.place)
+                    found[one.node].append(Link(last.node, FOLLOWS, first.node, one.document, last.first))
+        return found
+
+    def names_in(self, passages: Sequence[Passage]) -> dict[str, list[Link]]:
+        """What each of these passages names: symbols, records, and names that a few other passages have, too."""
+        rows = dict[int, list[str]]()
+        for some in chunks([one.number for one in passages]):
+            sql = f"SELECT chunk, written FROM document_names WHERE chunk IN ({placeholders(some)}) ORDER BY 1, 2"
+            for number, written in self._db.rows(sql, some):
+                rows.setdefault(number, []).append(written)
+        names = {written for some in rows.values() for written in some}
+        symbols = symbols_named(self._db, names)
+        records = self._records(names)
+        counts = self._counts(names - symbols.keys() - records.keys())
+        found = defaultdict[str, list[Link]](list)
+        for one in passages:
+            for written in rows.get(one.number, ()):
+                targets = [symbol.id for symbol in symbols.get(written, ())] or [*records.get(written, ())]
+                if not targets and 1 < counts.get(written, 0) <= _COMMON:
+                    targets = [f"{_TERM}{written}"]
+                found[one.node] += [_mention(one, target) for target in targets]
+        return found
+
+    def named_by(self, nodes: Sequence[str], most: int = _MOST_NEAR) -> dict[str, list[Link]]:
+        """The passages that name these symbols, records and terms; none of a name that more than `most` have."""
+        asked = dict[str, list[str]]()
+        for node in nodes:
+            prefix, name = split_id(node)
+            if prefix not in ("file", "name", "violation") and not _PASSAGE.fullmatch(node):
+                asked.setdefault(name.removeprefix(_TERM).rpartition(".")[2], []).append(node)
+        written = defaultdict[str, list[int]](list)
+        for some in chunks(sorted(asked)):
+            sql = f"SELECT written, chunk FROM document_names WHERE name IN ({placeholders(some)}) ORDER BY 1, 2"
+            for name, number in self._db.rows(sql, some):
+                written[name].append(number)
+        written = defaultdict(list, {name: some for name, some in written.items() if len(some) <= most})
+        symbols = symbols_named(self._db, written)
+        passages = self._by_number(number for some in written.values() for number in some)
+        found = defaultdict[str, list[Link]](list)
+        for name, numbers in written.items():
+            for node in asked.get(name.rpartition(".")[2], ()):
+                prefix, own = split_id(node)
+                exact = prefix in ("adr", "") and own.removeprefix(_TERM) == name
+                if exact or any(symbol.id == node for symbol in symbols.get(name, ())):
+                    found[node] += [_mention(passages[one], node) for one in numbers if one in passages]
+        return found
+
+    def _records(self, names: Iterable[str]) -> dict[str, list[str]]:
+        """Record ID as it is written → its node, of the records that there are."""
+        found = {}
+        for some in chunks(sorted(one for one in names if RECORD_ID.fullmatch(one))):
+            sql = f"SELECT DISTINCT id, kind FROM documents WHERE id IN ({placeholders(some)})"
+            for identifier, kind in self._db.rows(sql, some):
+                found[identifier] = [f"adr:{identifier}" if kind == "decision" else identifier]
+        return found
+
+    def _counts(self, names: Iterable[str]) -> dict[str, int]:
+        """Name → passages that have it as it is written."""
+        found = Counter[str]()
+        for some in chunks(sorted({one.rpartition(".")[2] for one in names})):
+            sql = f"SELECT written, COUNT(*) FROM document_names WHERE name IN ({placeholders(some)}) GROUP BY 1"
+            found.update(dict(self._db.rows(sql, some)))
+        return found
+
+
+def _passage(row: Sequence[Any]) -> Passage:
+    return Passage(row[0], row[1], row[2], tuple(json.loads(row[3])), row[4], row[5], row[6] == REPOSITORY)
+
+
+def _part(one: Passage) -> Link:
+    return Link(one.node, PART_OF, one.whole, one.document, one.first)
+
+
+def _mention(one: Passage, target: str) -> Link:
+    return Link(one.node, MENTIONS, target, one.document, one.first, BY_NAME)
+
+
+def neighbors(
+    ws: Workspace, graph: Graph, name: str, depth: int, relations: Collection[str] = (),
+    may: Visibility | None = None,
+) -> tuple[str, list[tuple[int, str, Link]], bool]:  # fmt: skip
+    """(the node that a name means, (level, node, a link that leads there) of each neighbor, whether there are more)."""
+    sync_documents(ws)
+    scope = Scope(ws, visible_documents(ws, None, may), may)
+    start = _start(graph, name, scope)
+    found = neighborhood(graph.db, [start], depth, scope, relations=relations, most=_MOST_LISTED)
+    nearest: dict[str, Link] = {}
+    for one in found.links:
+        for node, other in ((one.source, one.target), (one.target, one.source)):
+            if found.levels[node] == found.levels[other] + 1:
+                nearest.setdefault(node, one)
+    rows = [(level, node, nearest[node]) for node, level in found.levels.items() if level]
+    return start, sorted(rows, key=lambda row: (row[0], row[2].relation, row[1])), found.cut
+
+
+def _start(graph: Graph, name: str, scope: Scope) -> str:
+    document = name.removeprefix("file:").removeprefix("./")
+    if document in scope.documents or _Reader(graph.db, scope.documents).called([name]):
+        return name if "#L" in name or document not in scope.documents else (
+            f"file:{document}" if scope.documents[document].collection == REPOSITORY else document
+        )  # fmt: skip
+    found = resolve_text(graph, name).id
+    if found not in scope.look_up(graph.db, [found]):
+        raise Unknown("no matches.", place=name, hint="Look for it with: kl graph search")
+    return found
