@@ -22,6 +22,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Final, NamedTuple
 
+from kl_hooks.config.settings import STRATEGIES
 from kl_hooks.documents.search import MODES, MOST, Options, Result, search
 from kl_hooks.index.fusion import FUSIONS
 from kl_hooks.workspace import Workspace, open_workspace
@@ -146,6 +147,7 @@ def main() -> int:
     parser.add_argument("--losses", action="store_true", help="list what hybrid loses that keyword finds")
     parser.add_argument("--fusion", choices=FUSIONS, default=Options().fusion)
     parser.add_argument("--rerank", action="store_true")
+    parser.add_argument("--strategy", choices=STRATEGIES, default=STRATEGIES[0], help="how documents are cut")
     parser.add_argument("--code", action="store_true", help="with the source, as a repository has it")
     parser.add_argument("--mode", dest="modes", action="append", choices=MODES)
     args = parser.parse_args()
@@ -154,6 +156,9 @@ def main() -> int:
         with tempfile.TemporaryDirectory() as folder:
             ws = open_workspace(checked_out(some, args.clones, Path(folder), code=args.code))
             options = Options(args.fusion, args.rerank)
+            settings = f"version: 1\ndocuments:\n  strategy: {args.strategy}\n"
+            (ws.root / ".kl/config.yaml").write_text(settings, encoding="utf-8")
+            ws = open_workspace(ws.root)
             modes = [mode for mode in MODES if mode in (args.modes or MODES)]
             found = {mode: places(ws, some, mode, options) for mode in modes}
         print(f"{name}{' (tuning)' if name == TUNING else ''}: {len(some.questions)} questions")

@@ -92,7 +92,7 @@ class VerifyPolicy(NamedTuple):
         return cls(tuple(plain.get("exclude", ())), str(plain.get("mode", "")), paths)
 
 
-STRATEGIES: Final = ("structure", "fixed", "sentence", "paragraph", "recursive")
+STRATEGIES: Final = ("structure", "fixed", "sentence", "paragraph", "recursive", "semantic")
 """Ways to cut a document into chunks, the default first."""
 CHUNK_SIZES: Final = (100, 20_000, 1500)
 """Least, most and default characters of a chunk. Most sections of projects' docs are shorter than the default."""

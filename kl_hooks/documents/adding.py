@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from kl_hooks.documents.chunking import Cut, cut
+from kl_hooks.documents.chunking import HTML, Cut, cut, text_of
 from kl_hooks.documents.collections import (
     DEFAULT,
     STATUSES,
@@ -24,7 +24,7 @@ from kl_hooks.documents.collections import (
     store_collection,
     store_text,
 )
-from kl_hooks.documents.indexing import SUFFIXES, redact_document, sync_documents
+from kl_hooks.documents.indexing import SEMANTIC, SUFFIXES, redact_document, similarities_of, sync_documents
 from kl_hooks.errors import UsageProblem
 from kl_hooks.git.objects import MAX_BLOB_BYTES
 from kl_hooks.model.text import one_line, safe_text
@@ -43,6 +43,7 @@ KIND: Final = "document"
 _WAIT: Final = 60.0
 _MOST_FILES: Final = 20_000
 _STREAM: Final = "-"
+_READ: Final = (*SUFFIXES, *HTML, ".pdf")
 _HIDDEN: Final = (".", "node_modules", "__pycache__")
 
 
@@ -100,7 +101,7 @@ def find_files(ws: Workspace, places: Sequence[Path]) -> Found:
 def _files_in(folder: Path) -> Iterator[Path]:
     for place, folders, names in os.walk(folder):  # which follows no link to a folder
         folders[:] = sorted(one for one in folders if not one.startswith(_HIDDEN))
-        yield from (Path(place, name) for name in sorted(names) if name.endswith(SUFFIXES) and name[0] != ".")
+        yield from (Path(place, name) for name in sorted(names) if name.endswith(_READ) and name[0] != ".")
 
 
 def _name_of(ws: Workspace, path: Path) -> str:
@@ -178,7 +179,7 @@ def _raw(one: NewDocument, made: Cut, collection: str, tags: Sequence[str]) -> d
 
 def _text(identifier: str, collection: str, one: NewDocument, made: Cut) -> AddedText:
     """Without a text where it is none: it will fail with the reason that its record has."""
-    text = "" if made.error else redact_document(one.data.decode("utf-8", "replace"))
+    text = "" if made.error else redact_document(text_of(one.name, one.data)[1])
     return AddedText(identifier, collection, one.name, _checksum(one.data), text)
 
 
@@ -208,7 +209,9 @@ def process_documents(ws: Workspace, ids: Collection[str] = (), watch: Watch | N
             why = record.text("error") if text is not None else "its text is not in this store; add it again."
             done.append(change_record(ws, record, {"status": "failed", "error": why or "has no text."}, how=_HOW))
             continue
-        made = cut(text.name, text.text.encode("utf-8", "replace"), known[text.collection].chunking)
+        how = known[text.collection].chunking
+        alike = similarities_of(ws) if how.strategy == SEMANTIC else None
+        made = cut(text.stored_name, text.text.encode("utf-8", "replace"), how, similarities=alike)
         end = {"status": "indexed", "chunks": len(made.passages), "checksum": text.checksum, "error": None}
         done.append(change_record(ws, record, end, how=_HOW))
     sync_documents(ws)

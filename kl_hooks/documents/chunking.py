@@ -1,16 +1,20 @@
 """Chunking: a document cut into passages, each with its headings, its lines and the names of code in it. Pure.
 
 The default cuts at headings, then between paragraphs, and never inside a code block or a table. The other strategies
-know nothing of markup: windows of characters, sentences, paragraphs, or the largest separator that fits.
+know nothing of markup: windows of characters, sentences, paragraphs, the largest separator that fits, or where the
+subject changes, by a model.
 """
 
 from __future__ import annotations
 
+import io
 import json
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from html.parser import HTMLParser
 from itertools import pairwise
+from statistics import fmean, pstdev
 from typing import Final, NamedTuple
 
 from kl_hooks.config.settings import CHUNK_SIZES, STRATEGIES
@@ -24,6 +28,7 @@ _MOST_BYTES: Final = 10_000_000
 _LONGEST: Final = CHUNK_SIZES[1]
 """Characters of a code block or a table that stays whole: a generated list of a megabyte is no passage."""
 _TITLE: Final = 300
+_CONVERTED: Final = (".ipynb.md", ".pdf.md", ".html.md", ".htm.md", ".xhtml.md")
 _FENCE: Final = re.compile(r" {0,3}(`{3,}|~{3,})")
 # a directive whose content is shown as it is, and a paragraph that ends in `::`, which begins a literal block
 _LITERAL: Final = re.compile(
@@ -113,18 +118,134 @@ def _notebook_text(text: str) -> str:
         raise _UnreadableDocument("is not a notebook of Jupyter (nbformat 4).") from problem
 
 
-def cut(path: str, data: bytes, how: Chunking, clean: Callable[[str], str] = str) -> Cut:
+Similarities = Callable[[Sequence[str]], Sequence[float]]
+"""Texts → how alike each is to the next one, by a model."""
+
+
+def cut(
+    path: str, data: bytes, how: Chunking, clean: Callable[[str], str] = str, similarities: Similarities | None = None
+) -> Cut:
     """The passages of a document, whatever its bytes. The end of `path` decides how it is read.
 
-    `clean` redacts the whole text before it is cut: half a secret would not be found.
+    `clean` redacts the whole text before it is cut: half a secret would not be found. `similarities`: for the strategy
+    `semantic`, which is `recursive` without it.
     """
     try:
-        return _cut(path, clean(_decode(data)), how)._replace(size=len(data))
+        name, text = text_of(path, data)
+        return _cut(name, clean(text), how, similarities)._replace(size=len(data))
     except _UnreadableDocument as problem:
         return Cut(path, (), str(problem), len(data))
 
 
-def _cut(path: str, text: str, how: Chunking) -> Cut:
+def text_of(path: str, data: bytes) -> tuple[str, str]:
+    """(path, text) of a document; what is read from HTML or PDF is Markdown, and its path ends so.
+
+    _UnreadableDocument, a ValueError, for what is none.
+    """
+    if path.lower().endswith(".pdf") and data.startswith(b"%PDF"):
+        return f"{path}.md", _pdf_text(data, path.rpartition("/")[2][:-4])
+    text = _decode(data)
+    return (f"{path}.md", _html_text(text)) if path.lower().endswith(HTML) else (path, text)
+
+
+HTML: Final = (".html", ".htm", ".xhtml")
+_MOST_PAGES: Final = 2000
+
+
+def _pdf_text(data: bytes, name: str) -> str:
+    """The text of a PDF as Markdown, a section for each page; its title is `name` where it states none. _UnreadableDocument where it can't be had."""
+    if len(data) > _MOST_BYTES:
+        raise _UnreadableDocument(f"is larger than {_MOST_BYTES // 1_000_000} MB.")
+    try:
+        from pypdf import PdfReader
+    except ImportError:
+        raise _UnreadableDocument("is a PDF, which needs: pip install 'kl-hooks[pdf]'") from None
+    try:
+        reader = PdfReader(io.BytesIO(data))
+        if reader.is_encrypted:
+            raise _UnreadableDocument("is an encrypted PDF.")
+        pages = [page.extract_text() or "" for page in reader.pages[:_MOST_PAGES]]
+        title = str(reader.metadata.title or "") if reader.metadata is not None else ""
+    except _UnreadableDocument:
+        raise
+    except Exception as problem:  # of a damaged file pypdf raises nearly anything
+        raise _UnreadableDocument(f"can't be read as PDF: {one_line(str(problem), 120)}") from None
+    if not any(map(str.strip, pages)):
+        raise _UnreadableDocument("is a PDF without text, such as a scan.")
+    head = f"# {one_line(title.strip() or name, _TITLE)}\n\n"
+    # a line that begins with `#` would be a heading
+    texts = [re.sub("(?m)^(?=#)", " ", page.strip()) for page in pages]
+    return head + "".join(f"## Page {number}\n\n{text}\n\n" for number, text in enumerate(texts, 1) if text)
+
+
+class _HtmlReader(HTMLParser):
+    """Writes a page of HTML as Markdown: headings, paragraphs, lists, code and the rows of tables."""
+
+    _HIDDEN = frozenset(("script", "style", "template", "noscript", "svg", "head", "nav"))
+    _BLOCKS = frozenset((
+        "p", "div", "section", "article", "main", "header", "footer", "ul", "ol", "dl", "dt", "dd", "table",
+        "blockquote", "figure", "form", "hr", "body", "br",
+    ))  # fmt: skip
+
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self.parts: list[str] = []
+        self.title = ""
+        self._hidden: list[str] = []
+        self._pre = self._in_title = False
+
+    def handle_starttag(self, tag: str, attrs: object) -> None:
+        if tag == "title":
+            self._in_title = True
+        elif tag in self._HIDDEN:
+            self._hidden.append(tag)
+        elif re.fullmatch("h[1-6]", tag):
+            self.parts.append(f"\n\n{'#' * int(tag[1])} ")
+        elif tag == "pre":
+            self._pre = True
+            self.parts.append("\n\n```\n")
+        elif tag == "li":
+            self.parts.append("\n- ")
+        elif tag == "tr":
+            self.parts.append("\n|")
+        elif tag == "code" and not self._pre:
+            self.parts.append("`")
+        elif tag in self._BLOCKS:
+            self.parts.append("\n\n")
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag == "title":
+            self._in_title = False
+        elif tag in self._hidden:  # one that is never closed ends with what is around it
+            del self._hidden[self._hidden.index(tag) :]
+        elif tag == "pre":
+            self._pre = False
+            self.parts.append("\n```\n\n")
+        elif tag in ("td", "th"):
+            self.parts.append(" |")
+        elif tag == "code" and not self._pre:
+            self.parts.append("`")
+        elif tag in self._BLOCKS or re.fullmatch("h[1-6]", tag):
+            self.parts.append("\n\n")
+
+    def handle_data(self, data: str) -> None:
+        if self._in_title:
+            self.title += data
+        elif not self._hidden:
+            self.parts.append(data if self._pre else re.sub(r"\s+", " ", data))
+
+
+def _html_text(text: str) -> str:
+    """A page of HTML as Markdown."""
+    reader = _HtmlReader()
+    reader.feed(text)
+    reader.close()
+    body = re.sub(r"\n{3,}", "\n\n", re.sub(r"(?m)^ (?=\S)| +$", "", "".join(reader.parts))).strip("\n")
+    title = one_line(reader.title.strip(), _TITLE)
+    return f"# {title}\n\n{body}\n" if title and not re.search("(?m)^# ", body) else f"{body}\n"
+
+
+def _cut(path: str, text: str, how: Chunking, similarities: Similarities | None) -> Cut:
     if path.endswith(".ipynb"):
         # a notebook's lines are JSON: the lines of a passage are those of its Markdown cells
         text, path = _notebook_text(text), f"{path}.md"
@@ -132,12 +253,14 @@ def _cut(path: str, text: str, how: Chunking) -> Cut:
         path += ".md"  # a README without a suffix is Markdown more often than not
     page = parse_page(path, text.encode("utf-8", "replace"), _MOST_BYTES)
     lines = page.body.split("\n")
-    title = one_line(page.title.removesuffix(".ipynb") if path.endswith(".ipynb.md") else page.title, _TITLE)
+    title = one_line(
+        re.sub(r"\.(ipynb|pdf|html?|xhtml)$", "", page.title) if path.endswith(_CONVERTED) else page.title, _TITLE
+    )
     if how.strategy == STRATEGIES[0]:
         markdown = path.endswith(".md")
         found = [one for section in page.sections for one in _section_passages(section, lines, how.size, markdown)]
     else:
-        found = list(_plain_passages(page.body, page.sections, how))
+        found = list(_plain_passages(page.body, page.sections, how, similarities))
     if not found and page.body.strip():  # a document of headings alone
         found = [Passage((), 1, len(lines), page.body.strip("\n"))]
     return Cut(title, tuple(found))
@@ -277,11 +400,18 @@ def _fitting(lines: Sequence[str], at: int, end: int, size: int) -> int:
     return end
 
 
-def _plain_passages(body: str, sections: Sequence[PageSection], how: Chunking) -> Iterator[Passage]:
+def _plain_passages(
+    body: str, sections: Sequence[PageSection], how: Chunking, similarities: Similarities | None
+) -> Iterator[Passage]:
     """Passages of a strategy that knows no markup; each is under the heading that its first line is under."""
     starts = [0, *(match.end() for match in re.finditer("\n", body))]
     lines = [section.line for section in sections]
-    for begin, end in _STRATEGIES[how.strategy](body, how.size, min(how.overlap, how.size // 2)):
+    overlap = min(how.overlap, how.size // 2)
+    if how.strategy == "semantic" and similarities is not None:
+        ends = _semantic(body, how.size, overlap, similarities)
+    else:
+        ends = _STRATEGIES[how.strategy](body, how.size, overlap)
+    for begin, end in ends:
         text = body[begin:end]
         if not text.strip():
             continue
@@ -350,6 +480,19 @@ def _recursive_cuts(text: str, begin: int, end: int, size: int, level: int) -> I
         yield from _recursive_cuts(text, left, right, size, level + 1)
 
 
+def _semantic(text: str, size: int, overlap: int, similarities: Similarities) -> Iterator[tuple[int, int]]:
+    """Cut where a sentence is less like the next one than most are; what is still too long as `sentence` does."""
+    edges = [0, *(match.end() for match in _SENTENCE.finditer(text)), len(text)]
+    alike = similarities([text[left:right].strip() for left, right in pairwise(edges)])
+    # the least similar sixth, which is a standard deviation below the mean where they are spread normally
+    bar = fmean(alike) - pstdev(alike) if alike else 0.0
+    turns = [0, *(edges[place + 1] for place, one in enumerate(alike) if one < bar), len(text)]
+    for left, right in pairwise(turns):
+        inner = [edge - left for edge in edges if left < edge < right]
+        for begin, end in _packed(inner, text[left:right], size, overlap):
+            yield left + begin, left + end
+
+
 _STRATEGIES: Final[dict[str, Callable[[str, int, int], Iterator[tuple[int, int]]]]] = {
-    "fixed": _fixed, "sentence": _sentences, "paragraph": _paragraphs, "recursive": _recursive,
+    "fixed": _fixed, "sentence": _sentences, "paragraph": _paragraphs, "recursive": _recursive, "semantic": _recursive,
 }  # fmt: skip

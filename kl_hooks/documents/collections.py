@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kl_hooks.clock import iso
 from kl_hooks.config.settings import CHUNK_SIZES, STRATEGIES
-from kl_hooks.documents.chunking import Chunking
+from kl_hooks.documents.chunking import HTML, Chunking
 from kl_hooks.errors import UsageProblem
 from kl_hooks.model.text import slug, suggest_spelling
 from kl_hooks.store.database import chunks, placeholders
@@ -48,7 +48,12 @@ class AddedText(NamedTuple):
     checksum: str
     """sha256 of the bytes that were read."""
     text: str = ""
-    """Redacted; empty where it was not asked for."""
+    """Redacted; empty where it was not asked for. Of HTML and PDF what was read from it, as Markdown."""
+
+    @property
+    def stored_name(self) -> str:
+        """Its name with the end that its stored text has."""
+        return f"{self.name}.md" if self.name.lower().endswith((*HTML, ".pdf")) else self.name
 
 
 def collections(ws: Workspace) -> dict[str, Collection]:

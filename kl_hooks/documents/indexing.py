@@ -18,7 +18,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
-from kl_hooks.documents.chunking import Chunking, Cut, cut
+from kl_hooks.documents.chunking import Chunking, Cut, Similarities, cut
 from kl_hooks.documents.collections import REPOSITORY, added_texts, collections, find_collections
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
 from kl_hooks.git import files
@@ -26,6 +26,7 @@ from kl_hooks.git.files import UNREADABLE_BLOB, FileEntry, path_matches
 from kl_hooks.git.objects import MAX_BLOB_BYTES
 from kl_hooks.index import index
 from kl_hooks.index.postings import CHUNKS, StoredPostings, significant_words
+from kl_hooks.index.vectors import embedder_of, similarities
 from kl_hooks.records.redaction import redact_text
 from kl_hooks.records.repository import select_rows
 from kl_hooks.store.database import chunks as some_at_once
@@ -48,6 +49,7 @@ _NO_DOCUMENTS: Final = frozenset((
 _NO_PROSE: Final = re.compile(
     r"(?i)(requirements|constraints|licen[cs]e|copying|robots|cmakelists|entry_points).*\.txt"
 )
+SEMANTIC: Final = "semantic"
 _BATCH_BYTES: Final = 1_000_000
 _BATCH: Final = 200
 """What is written at once, and lost where a run is killed."""
@@ -126,6 +128,13 @@ class _Source(NamedTuple):
     how: Chunking
     title: str = ""
     """Empty: as the document has it."""
+    model: str = ""
+    """Of the strategy `semantic`."""
+
+    @property
+    def cut_by(self) -> str:
+        """Another one where the same text is cut in another way."""
+        return f"{self.how.key}{self.model}"
 
 
 def sync_documents(ws: Workspace, watch: Watch | None = None) -> Indexed:
@@ -140,7 +149,7 @@ def sync_documents(ws: Workspace, watch: Watch | None = None) -> Indexed:
     stale = [
         name for name, one in wanted.items()
         if (name not in known or (known[name].blob, known[name].cut_by, known[name].collection)
-            != (one.blob, one.how.key, one.collection)) and not (name in known and one.collection in paused)
+            != (one.blob, one.cut_by, one.collection)) and not (name in known and one.collection in paused)
     ]  # fmt: skip
     removed = sorted(known.keys() - wanted.keys())
     if not stale and not removed:
@@ -222,7 +231,15 @@ def _sources(ws: Workspace, entries: Iterable[FileEntry]) -> dict[str, _Source]:
     ready: dict[str, str] = dict(select_rows(ws, _INDEXED_RECORDS))
     for added in (one for one in added_texts(ws) if one.id in ready):
         how = known[added.collection].chunking if added.collection in known else Chunking()
-        found[added.id] = _Source(added.checksum, added.collection, added.name, how, ready[added.id])
+        found[added.id] = _Source(added.checksum, added.collection, added.stored_name, how, ready[added.id])
+    if any(one.how.strategy == SEMANTIC for one in found.values()):
+        # another model, or the first one, cuts in another way
+        with suppress(EnvironmentProblem):
+            model = embedder_of(ws)
+            found = {
+                name: one._replace(model=f" {model.name} {model.version}") if one.how.strategy == SEMANTIC else one
+                for name, one in found.items()
+            }
     return found
 
 
@@ -233,17 +250,18 @@ def _contents(
     ws: Workspace, stale: Sequence[str], wanted: Mapping[str, _Source], entries: Mapping[str, FileEntry]
 ) -> Iterator[tuple[str, Cut]]:
     """Each of these documents, read and cut; with an error where it can't be."""
+    alike = similarities_of(ws) if any(wanted[name].how.strategy == SEMANTIC for name in stale) else None
     paths = [name for name in stale if name in entries]
     readable = [entries[name] for name in paths if entries[name].blob != UNREADABLE_BLOB]
     missing = set(paths)
     for entry, data in _read(ws, readable):
         missing.discard(entry.path)
-        yield entry.path, _cut(wanted[entry.path], data)
+        yield entry.path, _cut(wanted[entry.path], data, alike)
     for path in sorted(missing):  # git reads no file that is larger than this
         large = [data for _, data in _read_from_disk(ws, [entries[path]]) if len(data) > MAX_BLOB_BYTES]
-        yield path, _cut(wanted[path], large[0]) if large else Cut(path, (), "can't be read.")
+        yield path, _cut(wanted[path], large[0], alike) if large else Cut(path, (), "can't be read.")
     for added in added_texts(ws, [name for name in stale if name not in entries], whole=True):
-        yield added.id, _cut(wanted[added.id], added.text.encode("utf-8", "replace"))
+        yield added.id, _cut(wanted[added.id], added.text.encode("utf-8", "replace"), alike)
 
 
 def _read(ws: Workspace, entries: Sequence[FileEntry]) -> Iterator[tuple[FileEntry, bytes]]:
@@ -258,8 +276,17 @@ def _read_from_disk(ws: Workspace, entries: Sequence[FileEntry]) -> Iterator[tup
                 yield entry, data
 
 
-def _cut(source: _Source, data: bytes) -> Cut:
-    return cut(source.name, data, source.how, redact_document)
+def similarities_of(ws: Workspace) -> Similarities | None:
+    """What the strategy `semantic` needs; None where there is no model."""
+    try:
+        embedder_of(ws)
+    except EnvironmentProblem:
+        return None
+    return lambda texts: similarities(ws, texts)
+
+
+def _cut(source: _Source, data: bytes, similarities: Similarities | None) -> Cut:
+    return cut(source.name, data, source.how, redact_document, similarities)
 
 
 def redact_document(text: str) -> str:
@@ -293,7 +320,7 @@ def _write(db: Database, batch: Mapping[str, Cut], wanted: Mapping[str, _Source]
     for name, one in batch.items():
         source, title = wanted[name], wanted[name].title or redact_text(one.title)
         file_rows.append((
-            name, source.collection, source.blob, source.how.key, title, one.error, len(one.passages), one.size,
+            name, source.collection, source.blob, source.cut_by, title, one.error, len(one.passages), one.size,
         ))  # fmt: skip
         for place, passage in enumerate(one.passages):
             number = first + len(chunk_rows)

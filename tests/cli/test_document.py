@@ -12,6 +12,7 @@ import pytest
 
 from kl_hooks.documents.adding import NewDocument, add_documents
 from kl_hooks.documents.search import MODES
+from tests.documents.test_chunking import pdf
 from tests.support import Checkout, Done, sql
 
 AGENT = {"CLAUDECODE": "1"}
@@ -139,7 +140,9 @@ def test_what_is_denied_or_of_another_collection_appears_in_no_mode_and_no_count
             answer = plain(repo.kl("search", "lag", "--mode", mode, *more, "--format", "json", env=AGENT))
             assert not any(word in json.dumps(answer["results"]) for word in ("DOC-0001", "ecret", "Salary"))
             assert answer["total"] == len(answer["results"]) == sum(answer["counts"].values())
-        assert found(repo, "lag", "--mode", mode, "--collection", "runbooks", env=AGENT) == ["DOC-0002#L7-L7"]
+        own = found(repo, "lag", "--mode", mode, "--collection", "runbooks", env=AGENT)
+        # by graph also what is next to it
+        assert own == ["DOC-0002#L7-L7", *(["DOC-0002#L1-L3"] if mode == "graph" else [])]
         assert len(found(repo, "lag", "--mode", mode)) >= 3  # a person can open the files
     assert list(listed(repo, env=AGENT)) == ["DOC-0002"]
     rows = plain(repo.kl("document", "collections", "--format", "json", env=AGENT))["collections"]
@@ -147,6 +150,25 @@ def test_what_is_denied_or_of_another_collection_appears_in_no_mode_and_no_count
         "repository": (0, 0), "hr": (0, 0),
     }  # fmt: skip
     assert repo.kl("document", "show", "DOC-0001", env=AGENT).returncode == 2
+
+
+@pytest.mark.requirement("D17", "D18", "D19")
+def test_html_and_pdf_are_stored_as_the_text_that_was_read(repo: Checkout, books: Path) -> None:
+    (books / "site.html").write_text(f"<h1>Site</h1><p>Open the valve. {TOKEN}<h2>Later</h2><p>Close the valve.")
+    (books / "manual.pdf").write_bytes(pdf("Replace the gasket"))
+    repo.kl("document", "add", str(books), "--collection", "mixed")
+    assert sorted(found(repo, "valve", "--collection", "mixed")) == ["DOC-0003#L1-L3", "DOC-0003#L7-L7"]
+    (shown,) = plain(repo.kl("search", "gasket", "--format", "json"))["results"]
+    assert shown["title"] == "manual › Page 1" and shown["snippet"]["text"] == "Replace the gasket"
+    assert TOKEN not in (repo.state / "kl.db").read_bytes().decode("latin-1")
+    # cut by another strategy without its source; `semantic` by the model that there is, and again when there is none
+    (books / "site.html").unlink()
+    repo.kl("document", "collections", "mixed", "--strategy", "semantic", "--chunk-size", "100")
+    assert found(repo, "valve", "--collection", "mixed")[0].startswith("DOC-0003#L")
+    with repo.workspace().store.reading("graph") as db:
+        assert db is not None
+        cut_by = {row[0] for row in db.rows("SELECT cut_by FROM document_files WHERE collection = 'mixed'")}
+    assert len(cut_by) == 1 and "semantic 100 0 wordllama" in cut_by.pop()
 
 
 @pytest.mark.requirement("D25", "D28")

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import sys
+from collections.abc import Sequence
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -148,3 +151,75 @@ def test_what_is_no_text_is_refused_and_wrong_bytes_are_replaced() -> None:
 def test_names_look_like_code() -> None:
     text = "Call `total` or :func:`~shop.api.add`, then Basket.add_line(x) with HTTPServer and snake_case. It runs so."
     assert Passage((), 1, 1, text).names == ["total", "shop.api.add", "Basket.add_line", "HTTPServer", "snake_case"]
+
+
+def test_html_is_read_as_headings_paragraphs_lists_code_and_tables() -> None:
+    page = (
+        "<html><head><title>Site &amp; more</title><script>evil()</script></head><body><nav>menu</nav><h1>Install</h1>"
+        "<p>Run <code>pip install x</code>\nnow.<h2>On <i>Windows</i></h2><ul><li>First</li><li>Second</li></ul>"
+        "<pre>a = 1\n\n  b = 2</pre><table><tr><th>k</th><th>v</th></tr><tr><td>1</td><td>2</td></tr></table><style>p{"
+    )
+    made = cut_bytes("docs/a.HTML", page.encode(), Chunking())
+    assert (made.title, made.error) == ("Install", "")
+    assert [(one.heading, one.text) for one in made.passages] == [
+        ((), "# Install\n\nRun `pip install x` now."),
+        (("On Windows",), "- First\n- Second\n\n```\na = 1\n\n  b = 2\n```\n\n|k |v |\n|1 |2 |"),
+    ]  # fmt: skip
+    assert cut_bytes("a.htm", b"<title>Only a title</title><p>Text", Chunking()).title == "Only a title"
+
+
+@given(st.text(alphabet="<>/apreh1 td!-&;=\"'\n", max_size=80))
+def test_any_text_is_read_as_html(text: str) -> None:
+    assert not cut_bytes("a.html", text.encode(), Chunking()).error
+
+
+def pdf(*pages: str) -> bytes:
+    """A PDF with one line of text on each page."""
+    font = "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>"
+    kids = " ".join(f"{3 + 2 * number} 0 R" for number in range(len(pages)))
+    objects = ["<< /Type /Catalog /Pages 2 0 R >>", f"<< /Type /Pages /Kids [{kids}] /Count {len(pages)} >>"]
+    for number, text in enumerate(pages):
+        stream = f"BT /F1 12 Tf 20 200 Td ({text}) Tj ET"
+        objects += [
+            f"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 300 300] /Contents {4 + 2 * number} 0 R"
+            f" /Resources << /Font << /F1 {font} >> >> >>",
+            f"<< /Length {len(stream)} >>\nstream\n{stream}\nendstream",
+        ]
+    made, places = "%PDF-1.4\n", []
+    for number, text in enumerate(objects, 1):
+        places.append(len(made))
+        made += f"{number} 0 obj\n{text}\nendobj\n"
+    table = "".join(f"{place:010} 00000 n \n" for place in places)
+    end = f"trailer << /Size {len(objects) + 1} /Root 1 0 R >>\nstartxref\n{len(made)}\n%%EOF\n"
+    return f"{made}xref\n0 {len(objects) + 1}\n0000000000 65535 f \n{table}{end}".encode()
+
+
+def test_a_pdf_is_read_by_pages_and_what_can_not_be_read_is_stated(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = pdf("Replace the gasket", "Torque is 40 Nm")
+    made = cut_bytes("manual.pdf", data, Chunking())
+    assert [(one.heading, one.text) for one in made.passages[1:]] == [
+        (("Page 1",), "Replace the gasket"), (("Page 2",), "Torque is 40 Nm"),
+    ]  # fmt: skip
+    assert made.title == "manual"
+    assert cut_bytes("scan.pdf", pdf(""), Chunking()).error == "is a PDF without text, such as a scan."
+    assert cut_bytes("bad.pdf", data[:300], Chunking()).error.startswith("can't be read as PDF: ")
+    assert cut_bytes("bin.pdf", b"\0\1", Chunking()).error == "is a binary file."
+    monkeypatch.setitem(sys.modules, "pypdf", None)
+    assert cut_bytes("manual.pdf", data, Chunking()).error == "is a PDF, which needs: pip install 'kl-hooks[pdf]'"
+
+
+@pytest.mark.requirement("D19")
+def test_semantic_passages_end_where_the_subject_changes() -> None:
+    text = "Cats purr. Cats sleep. Cats eat. Bonds pay. Bonds fall. Bonds rise.\n"
+
+    def alike(texts: Sequence[str]) -> list[float]:
+        return [float(one.split()[0] == other.split()[0]) for one, other in pairwise(texts)]
+
+    how = Chunking("semantic", 1500, 0)
+    assert [one.text for one in cut_bytes("a.txt", text.encode(), how, similarities=alike).passages] == [
+        "Cats purr. Cats sleep. Cats eat.", "Bonds pay. Bonds fall. Bonds rise.",
+    ]  # fmt: skip
+    # without a model as `recursive`; and nothing is longer than asked for
+    assert len(cut_bytes("a.txt", text.encode(), how).passages) == 1
+    short = cut_bytes("a.txt", text.encode(), Chunking("semantic", 20, 0), similarities=alike).passages
+    assert all(len(one.text) <= 24 for one in short) and " ".join(one.text for one in short) == text.strip()
