@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from kl_hooks.documents.chunking import HTML, Cut, cut, text_of
+from kl_hooks.documents.chunking import HTML, Cut, cut
 from kl_hooks.documents.collections import (
     DEFAULT,
     STATUSES,
@@ -24,7 +24,7 @@ from kl_hooks.documents.collections import (
     store_collection,
     store_text,
 )
-from kl_hooks.documents.indexing import SEMANTIC, SUFFIXES, redact_document, similarities_of, sync_documents
+from kl_hooks.documents.indexing import SUFFIXES, redact_document, similarities_of, sync_documents
 from kl_hooks.errors import UsageProblem
 from kl_hooks.git.objects import MAX_BLOB_BYTES
 from kl_hooks.model.text import one_line, safe_text
@@ -179,7 +179,7 @@ def _raw(one: NewDocument, made: Cut, collection: str, tags: Sequence[str]) -> d
 
 def _text(identifier: str, collection: str, one: NewDocument, made: Cut) -> AddedText:
     """Without a text where it is none: it will fail with the reason that its record has."""
-    text = "" if made.error else redact_document(text_of(one.name, one.data)[1])
+    text = "" if made.error else made.text
     return AddedText(identifier, collection, one.name, _checksum(one.data), text)
 
 
@@ -210,8 +210,8 @@ def process_documents(ws: Workspace, ids: Collection[str] = (), watch: Watch | N
             done.append(change_record(ws, record, {"status": "failed", "error": why or "has no text."}, how=_HOW))
             continue
         how = known[text.collection].chunking
-        alike = similarities_of(ws) if how.strategy == SEMANTIC else None
-        made = cut(text.stored_name, text.text.encode("utf-8", "replace"), how, similarities=alike)
+        data = text.text.encode("utf-8", "replace")
+        made = cut(text.stored_name, data, how, similarities=similarities_of(ws, [how]))
         end = {"status": "indexed", "chunks": len(made.passages), "checksum": text.checksum, "error": None}
         done.append(change_record(ws, record, end, how=_HOW))
     sync_documents(ws)

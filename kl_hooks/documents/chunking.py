@@ -90,6 +90,8 @@ class Cut(NamedTuple):
     """Why it has no passages, in a few words after its name; empty: it has."""
     size: int = 0
     """Bytes."""
+    text: str = ""
+    """All of it, redacted; of HTML and PDF what was read from it, as Markdown."""
 
 
 class _UnreadableDocument(ValueError):
@@ -118,12 +120,12 @@ def _notebook_text(text: str) -> str:
         raise _UnreadableDocument("is not a notebook of Jupyter (nbformat 4).") from problem
 
 
-Similarities = Callable[[Sequence[str]], Sequence[float]]
+_Similarities = Callable[[Sequence[str]], Sequence[float]]
 """Texts → how alike each is to the next one, by a model."""
 
 
 def cut(
-    path: str, data: bytes, how: Chunking, clean: Callable[[str], str] = str, similarities: Similarities | None = None
+    path: str, data: bytes, how: Chunking, clean: Callable[[str], str] = str, similarities: _Similarities | None = None
 ) -> Cut:
     """The passages of a document, whatever its bytes. The end of `path` decides how it is read.
 
@@ -131,13 +133,14 @@ def cut(
     `semantic`, which is `recursive` without it.
     """
     try:
-        name, text = text_of(path, data)
-        return _cut(name, clean(text), how, similarities)._replace(size=len(data))
+        name, text = _text_of(path, data)
+        text = clean(text)
+        return _cut(name, text, how, similarities)._replace(size=len(data), text=text)
     except _UnreadableDocument as problem:
         return Cut(path, (), str(problem), len(data))
 
 
-def text_of(path: str, data: bytes) -> tuple[str, str]:
+def _text_of(path: str, data: bytes) -> tuple[str, str]:
     """(path, text) of a document; what is read from HTML or PDF is Markdown, and its path ends so.
 
     _UnreadableDocument, a ValueError, for what is none.
@@ -153,7 +156,10 @@ _MOST_PAGES: Final = 2000
 
 
 def _pdf_text(data: bytes, name: str) -> str:
-    """The text of a PDF as Markdown, a section for each page; its title is `name` where it states none. _UnreadableDocument where it can't be had."""
+    """The text of a PDF as Markdown, a section for each page; `name`: its title where it states none.
+
+    _UnreadableDocument where it can't be had.
+    """
     if len(data) > _MOST_BYTES:
         raise _UnreadableDocument(f"is larger than {_MOST_BYTES // 1_000_000} MB.")
     try:
@@ -245,7 +251,7 @@ def _html_text(text: str) -> str:
     return f"# {title}\n\n{body}\n" if title and not re.search("(?m)^# ", body) else f"{body}\n"
 
 
-def _cut(path: str, text: str, how: Chunking, similarities: Similarities | None) -> Cut:
+def _cut(path: str, text: str, how: Chunking, similarities: _Similarities | None) -> Cut:
     if path.endswith(".ipynb"):
         # a notebook's lines are JSON: the lines of a passage are those of its Markdown cells
         text, path = _notebook_text(text), f"{path}.md"
@@ -401,7 +407,7 @@ def _fitting(lines: Sequence[str], at: int, end: int, size: int) -> int:
 
 
 def _plain_passages(
-    body: str, sections: Sequence[PageSection], how: Chunking, similarities: Similarities | None
+    body: str, sections: Sequence[PageSection], how: Chunking, similarities: _Similarities | None
 ) -> Iterator[Passage]:
     """Passages of a strategy that knows no markup; each is under the heading that its first line is under."""
     starts = [0, *(match.end() for match in re.finditer("\n", body))]
@@ -480,7 +486,7 @@ def _recursive_cuts(text: str, begin: int, end: int, size: int, level: int) -> I
         yield from _recursive_cuts(text, left, right, size, level + 1)
 
 
-def _semantic(text: str, size: int, overlap: int, similarities: Similarities) -> Iterator[tuple[int, int]]:
+def _semantic(text: str, size: int, overlap: int, similarities: _Similarities) -> Iterator[tuple[int, int]]:
     """Cut where a sentence is less like the next one than most are; what is still too long as `sentence` does."""
     edges = [0, *(match.end() for match in _SENTENCE.finditer(text)), len(text)]
     alike = similarities([text[left:right].strip() for left, right in pairwise(edges)])

@@ -18,7 +18,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
-from kl_hooks.documents.chunking import Chunking, Cut, Similarities, cut
+from kl_hooks.documents.chunking import Chunking, Cut, cut
 from kl_hooks.documents.collections import REPOSITORY, added_texts, collections, find_collections
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
 from kl_hooks.git import files
@@ -49,7 +49,7 @@ _NO_DOCUMENTS: Final = frozenset((
 _NO_PROSE: Final = re.compile(
     r"(?i)(requirements|constraints|licen[cs]e|copying|robots|cmakelists|entry_points).*\.txt"
 )
-SEMANTIC: Final = "semantic"
+_SEMANTIC: Final = "semantic"
 _BATCH_BYTES: Final = 1_000_000
 _BATCH: Final = 200
 """What is written at once, and lost where a run is killed."""
@@ -232,12 +232,12 @@ def _sources(ws: Workspace, entries: Iterable[FileEntry]) -> dict[str, _Source]:
     for added in (one for one in added_texts(ws) if one.id in ready):
         how = known[added.collection].chunking if added.collection in known else Chunking()
         found[added.id] = _Source(added.checksum, added.collection, added.stored_name, how, ready[added.id])
-    if any(one.how.strategy == SEMANTIC for one in found.values()):
+    if any(one.how.strategy == _SEMANTIC for one in found.values()):
         # another model, or the first one, cuts in another way
         with suppress(EnvironmentProblem):
             model = embedder_of(ws)
             found = {
-                name: one._replace(model=f" {model.name} {model.version}") if one.how.strategy == SEMANTIC else one
+                name: one._replace(model=f" {model.name} {model.version}") if one.how.strategy == _SEMANTIC else one
                 for name, one in found.items()
             }
     return found
@@ -250,7 +250,7 @@ def _contents(
     ws: Workspace, stale: Sequence[str], wanted: Mapping[str, _Source], entries: Mapping[str, FileEntry]
 ) -> Iterator[tuple[str, Cut]]:
     """Each of these documents, read and cut; with an error where it can't be."""
-    alike = similarities_of(ws) if any(wanted[name].how.strategy == SEMANTIC for name in stale) else None
+    alike = similarities_of(ws, (wanted[name].how for name in stale))
     paths = [name for name in stale if name in entries]
     readable = [entries[name] for name in paths if entries[name].blob != UNREADABLE_BLOB]
     missing = set(paths)
@@ -276,8 +276,10 @@ def _read_from_disk(ws: Workspace, entries: Sequence[FileEntry]) -> Iterator[tup
                 yield entry, data
 
 
-def similarities_of(ws: Workspace) -> Similarities | None:
-    """What the strategy `semantic` needs; None where there is no model."""
+def similarities_of(ws: Workspace, hows: Iterable[Chunking]) -> Callable[[Sequence[str]], list[float]] | None:
+    """What one of these ways of cutting needs: how alike texts are; None where none does, or there is no model."""
+    if all(how.strategy != _SEMANTIC for how in hows):
+        return None
     try:
         embedder_of(ws)
     except EnvironmentProblem:
@@ -285,7 +287,7 @@ def similarities_of(ws: Workspace) -> Similarities | None:
     return lambda texts: similarities(ws, texts)
 
 
-def _cut(source: _Source, data: bytes, similarities: Similarities | None) -> Cut:
+def _cut(source: _Source, data: bytes, similarities: Callable[[Sequence[str]], list[float]] | None) -> Cut:
     return cut(source.name, data, source.how, redact_document, similarities)
 
 

@@ -64,17 +64,5 @@ def _chunk_text(one: Chunk) -> str:
     return "\n".join((" ".join((one.title, *one.heading)), one.text))
 
 
-_NO_PROSE: Final = frozenset(("authority", "status", "date", "updated", "source", "classification", "checksum"))
-"""Fields of records whose texts nobody would look for."""
-
-
-def record_prose(one: Record) -> str:
-    """The texts of a record without its title, each on lines of its own."""
-    return "\n".join(
-        text for name, text in one.values.items()
-        if isinstance(text, str) and text != one.title and name not in _NO_PROSE
-    )  # fmt: skip
-
-
 def _record_text(one: Record) -> str:
-    return f"{one.title}\n{record_prose(one)}"
+    return f"{one.title}\n{one.prose}"

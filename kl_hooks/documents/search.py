@@ -22,7 +22,7 @@ from kl_hooks.documents.indexing import (
     sync_documents,
     visible_documents,
 )
-from kl_hooks.documents.meaning import find_near, record_prose
+from kl_hooks.documents.meaning import find_near
 from kl_hooks.documents.neighborhood import Scope, neighborhood
 from kl_hooks.documents.retrieval import CHANGELOG, passage_id, passage_marks
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
@@ -169,11 +169,7 @@ def search(
     note. UsageProblem for an empty query, and an unknown mode, fusion, kind or collection.
     """
     query = query[:_LONGEST_QUERY]
-    if not query.strip():
-        raise UsageProblem("is empty.", place="query", hint="Such as: kl search how are secrets removed")
-    for name, known in ((mode, MODES), (options.fusion, FUSIONS), *((kind, KINDS) for kind in kinds)):
-        if name not in known:
-            raise UsageProblem("is not known.", place=one_line(name, 60), hint=f"One of: {', '.join(known)}.")
+    _refuse_unknown(query, mode, options, kinds)
     wanted = tuple(kinds) or (KINDS[:1] if collections else KINDS)
     # code is found by the passages that name it, so a search by graph starts from all that matches
     looked = KINDS if mode == "graph" and not collections else wanted
@@ -214,14 +210,19 @@ def search(
     found, copies = _one_each_text(found)
     if copies:
         counts["document"] -= sum(map(len, copies.values()))
-    shown = found[: min(top_k, MOST)]
-    marks = passage_marks(ws, [one.what for one in shown if isinstance(one.what, Chunk)], stale=options.freshness)
-    marks |= {number: (*marks.get(number, ()), *(f"also {one}" for one in some)) for number, some in copies.items()}
-    results = [_result(one, terms, marks) for one in shown]
+    results = _results(ws, found[: min(top_k, MOST)], terms, copies, stale=options.freshness)
     if mode == "graph":
         results, groups, omitted = _within_budget(results, groups, options.budget)
         notes += [f"over the budget of {options.budget} tokens: {omitted}"] if omitted else []
     return SearchAnswer(query, mode, tuple(results), sum(counts.values()), counts, tuple(notes), tuple(groups))
+
+
+def _refuse_unknown(query: str, mode: str, options: Options, kinds: Collection[str]) -> None:
+    if not query.strip():
+        raise UsageProblem("is empty.", place="query", hint="Such as: kl search how are secrets removed")
+    for name, known in ((mode, MODES), (options.fusion, FUSIONS), *((kind, KINDS) for kind in kinds)):
+        if name not in known:
+            raise UsageProblem("is not known.", place=one_line(name, 60), hint=f"One of: {', '.join(known)}.")
 
 
 def _waiting(ws: Workspace, collections: Collection[str], may: Visibility | None) -> list[str]:
@@ -385,7 +386,7 @@ def _text_of(what: Chunk | Record | Symbol) -> str:
         return " ".join((what.title, *what.heading, what.text))
     if isinstance(what, Symbol):
         return " ".join(filter(None, (what.id, what.signature, what.doc)))
-    return f"{what.title} {record_prose(what)}"
+    return f"{what.title} {what.prose}"
 
 
 def _key(what: Chunk | Record | Symbol) -> str:
@@ -476,6 +477,14 @@ def _code(
 # --- what is shown
 
 
+def _results(
+    ws: Workspace, shown: Sequence[_Match], terms: Collection[str], copies: Mapping[int, Sequence[str]], *, stale: bool
+) -> list[Result]:
+    marks = passage_marks(ws, [one.what for one in shown if isinstance(one.what, Chunk)], stale=stale)
+    marks |= {number: (*marks.get(number, ()), *(f"also {one}" for one in some)) for number, some in copies.items()}
+    return [_result(one, terms, marks) for one in shown]
+
+
 def _result(match: _Match, words: Collection[str], marks: Mapping[int, tuple[str, ...]]) -> Result:
     one, score = match.what, match.score / match.best
     parts = match.parts or {"bm25": match.score}
@@ -492,7 +501,7 @@ def _result(match: _Match, words: Collection[str], marks: Mapping[int, tuple[str
         return Result("code", one.id, one.path, one.line, one.end_line, split_id(one.id)[1], snippet, score, parts)
     by = (one.authority,) if one.authority != "human" else ()
     return Result(
-        "record", one.id, one.path, 1 if one.path else 0, 0, one.title, snippet_of(record_prose(one), words, 0), score,
+        "record", one.id, one.path, 1 if one.path else 0, 0, one.title, snippet_of(one.prose, words, 0), score,
         parts, by, record=one,
     )  # fmt: skip
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Final
 
 Value = str | int | bool | tuple[str, ...] | Mapping[str, str]
 """line, text, choice, date: str. number: int. flag: bool. lines, words, ids: a tuple of str. map: text by text."""
+
+
+_NO_PROSE: Final = frozenset(("authority", "status", "date", "updated", "source", "classification", "checksum"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +37,14 @@ class Record:
         """The value of a field that holds text; empty where there is none. Lists: one a line."""
         value = self.values.get(name, "")
         return "\n".join(value) if isinstance(value, tuple) else str(value)
+
+    @property
+    def prose(self) -> str:
+        """Its texts without its title, each on lines of its own, as somebody would look for them."""
+        return "\n".join(
+            text for name, text in self.values.items()
+            if isinstance(text, str) and text != self.title and name not in _NO_PROSE
+        )  # fmt: skip
 
     def many(self, name: str) -> tuple[str, ...]:
         """The value of a field that holds several; a single text is a list of one."""
