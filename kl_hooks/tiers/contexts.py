@@ -10,8 +10,9 @@ import hashlib
 import json
 import math
 import os
+import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -394,8 +395,21 @@ def forget_entry(ws: Workspace, caller: Caller, key: str, name: str = "") -> boo
         return entry is not None
 
 
-def promote_entries(db: Database, caller: Caller, now: int, promoted: Sequence[Entry]) -> list[ContextEntry]:
-    """Make entries of the caller's own context of short-term ones; what is alike becomes one (`SAME`)."""
+def _numbers(value: Any) -> list[str]:
+    return re.findall(r"[0-9]+", encoded(value))
+
+
+Nearness = Callable[[str, Sequence[str]], Sequence[float]]
+"""(text, others) → how near each of the others is in meaning, 1 for the same."""
+
+
+def promote_entries(
+    db: Database, caller: Caller, now: int, promoted: Sequence[Entry], nearness: Nearness | None = None
+) -> list[ContextEntry]:
+    """Make entries of the caller's own context of short-term ones; what is alike becomes one (`SAME`).
+
+    Alike by words, and by `nearness` where there is one.
+    """
     if not promoted:
         return []
     ensure_own(db, caller, now)
@@ -404,16 +418,23 @@ def promote_entries(db: Database, caller: Caller, now: int, promoted: Sequence[E
     for one in promoted:
         importance = min(10 * one.accesses, 80) + (0 if one.type == "general" else 10)
         options = EntryOptions(_TYPE_OF.get(one.type, "observation"), importance, _PROMOTED_CONFIDENCE)
-        made.append(_promote(db, caller, now, one, options))
+        made.append(_promote(db, caller, now, one, options, nearness))
     return made
 
 
-def _promote(db: Database, caller: Caller, now: int, one: Entry, options: EntryOptions) -> ContextEntry:
+def _promote(
+    db: Database, caller: Caller, now: int, one: Entry, options: EntryOptions, nearness: Nearness | None
+) -> ContextEntry:
     known = list_entries(db, caller, caller.actor)
     newest = sorted(known, key=lambda entry: (entry.at, entry.key))[-_COMPARED:]
     # as JSON: a key of an object is a word too
     text = words(encoded(one.value))
     alike = next((e for e in newest if e.key == one.key or similarity(words(encoded(e.value)), text) >= SAME), None)
+    if alike is None and nearness is not None:
+        # two texts that differ in a number are near in meaning, and state different things
+        some = [e for e in newest if _numbers(e.value) == _numbers(one.value)]
+        scores = nearness(encoded(one.value), [encoded(e.value) for e in some]) if some else ()
+        alike = next((e for e, score in zip(some, scores, strict=True) if score >= SAME), None)
     body = {"short": one.id, "accesses": one.accesses}
     if alike is None:
         entry = add_version(db, caller, caller.actor, one.key, one.value, now, options)

@@ -14,7 +14,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from kl_hooks.errors import UsageProblem
+from kl_hooks.errors import EnvironmentProblem, UsageProblem
+from kl_hooks.index.vectors import embed, embedder_of
 from kl_hooks.model.symbol import RECORD_ID
 from kl_hooks.records.liveness import not_live_reason
 from kl_hooks.records.prompt_injection import injection_reasons
@@ -24,6 +25,7 @@ from kl_hooks.store.database import chunks, placeholders
 from kl_hooks.tiers.contexts import (
     ContextEntry,
     EntryOptions,
+    Nearness,
     forget_entry,
     list_contexts,
     list_entries,
@@ -256,7 +258,7 @@ def consolidate(ws: Workspace, db: Database, caller: Caller, *, only_expired: bo
         found = [one for one in found if not one.is_live(now)]
     often = [one for one in found if one.accesses >= PROMOTED_FROM]
     expired = [one for one in found if one not in often and not one.is_live(now)]
-    made = promote_entries(db, caller, now, often)
+    made = promote_entries(db, caller, now, often, _nearness(ws) if often else None)
     _delete_short_term(db, [one.id for one in (*often, *expired)])
     insert_events(db, now, _removals(expired, "expired", caller))
     return Closed(tuple(made), len(expired), len(found) - len(often) - len(expired))
@@ -268,6 +270,26 @@ def removal_command(key: str, pool: str = DEFAULT_POOL) -> str:
     for part in reversed(split_path(key)):
         value = {part: value}
     return f"kl pool merge {pool} {shlex.quote(json.dumps(value, ensure_ascii=False))}"
+
+
+def _nearness(ws: Workspace) -> Nearness | None:
+    """How near texts are in meaning, by a model on this machine; None without one."""
+    try:
+        model = embedder_of(ws)
+    except EnvironmentProblem:
+        return None
+    # what an agent stores for itself does not leave this machine
+    if not model.local:
+        return None
+
+    def nearness(text: str, others: Sequence[str]) -> Sequence[float]:
+        try:
+            rows = embed(model, [text, *others])
+        except EnvironmentProblem:  # a model that fails must not keep a session from closing
+            return [0.0] * len(others)
+        return [float(one) for one in rows[1:] @ rows[0]]
+
+    return nearness
 
 
 def checked_tier(name: str) -> str:
