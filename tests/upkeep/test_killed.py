@@ -16,7 +16,11 @@ import pytest
 
 from kl_hooks.records.events import list_events
 from kl_hooks.records.write import create_record, supersede
+from kl_hooks.tiers.entries import Caller
+from kl_hooks.tiers.pools import PoolOptions, create_pool
+from kl_hooks.tiers.router import Memory
 from kl_hooks.upkeep.run import apply_policies, preview
+from kl_hooks.upkeep.schedule import DAY
 from tests.support import NOW, Checkout
 
 from .making import untidy
@@ -49,9 +53,25 @@ def facts(repo: Checkout) -> dict[str, object]:
         claims = db.rows("SELECT id FROM claim ORDER BY id")
         archive = db.rows("SELECT id, made_at FROM claim_archive ORDER BY id")
         folded = db.rows("SELECT id FROM receipt WHERE folded IS NOT NULL ORDER BY id")
+        tiers = [
+            db.rows("SELECT key FROM short_entry"),
+            db.rows("SELECT key, value, status FROM context_entry ORDER BY key"),
+            db.rows("SELECT name, status FROM pool ORDER BY name"),
+            # an access that an upkeep counts may be counted by one that comes after it: events, not moments
+            db.rows("SELECT name, tier, subject, COUNT(*) FROM tier_event GROUP BY 1, 2, 3 ORDER BY 1, 2, 3"),
+        ]  # fmt: skip
     files = sorted(str(p.relative_to(repo.root)) for p in (repo.root / ".kl").rglob("*") if p.is_file())
     state = sorted(p.name for p in repo.state.rglob("*") if p.is_file() and not p.name.startswith(("kl.db", ".")))
-    return {"claims": claims, "archive": archive, "folded": folded, "files": files, "state": state}
+    conflicts = [(one.record, dict(one.body)) for one in list_events(ws, name="skill_conflict")]
+    return {
+        "tiers": tiers,
+        "conflicts": conflicts,
+        "claims": claims,
+        "archive": archive,
+        "folded": folded,
+        "files": files,
+        "state": state,
+    }
 
 
 @pytest.fixture
@@ -61,6 +81,14 @@ def messy(repo: Checkout) -> Checkout:
     for title in ("Feed bytes", "Feed text"):
         create_record(ws, ws.kinds["decision"], {"title": title, "context": "c", "decision": "d", "status": "accepted"})
     supersede(ws, "ADR-0001", "ADR-0002")
+    earlier = repo.workspace(now=NOW - 9 * DAY)
+    memory = Memory(earlier, Caller("agent:a", "s"))
+    for key in ("often", "seldom"):
+        memory.write(key, key)
+    for _ in range(3):
+        memory.read("often")
+    create_pool(earlier, memory.caller, "brief", PoolOptions(lifetime=60))
+    repo.write(".claude/skills/a/SKILL.md", "---\nname: a\ndescription: x\nmetadata:\n  kl-requires: b\n---\n")
     preview(ws)
     return repo
 
@@ -71,6 +99,7 @@ def copy(repo: Checkout, folder: Path) -> Checkout:
 
 
 @pytest.mark.slow
+@pytest.mark.requirement("D46")
 def test_killed_at_any_step_the_next_run_ends_the_same(messy: Checkout, tmp_path: Path) -> None:
     undisturbed = copy(messy, tmp_path / "undisturbed")
     done = subprocess.run(
