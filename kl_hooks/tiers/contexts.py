@@ -431,7 +431,7 @@ def _promote(
     text = words(encoded(one.value))
     alike = next((e for e in newest if e.key == one.key or similarity(words(encoded(e.value)), text) >= SAME), None)
     if alike is None and nearness is not None:
-        # two texts that differ in a number are near in meaning, and state different things
+        # two texts that differ in a number are near in meaning, and still not the same
         some = [e for e in newest if _numbers(e.value) == _numbers(one.value)]
         scores = nearness(encoded(one.value), [encoded(e.value) for e in some]) if some else ()
         alike = next((e for e, score in zip(some, scores, strict=True) if score >= SAME), None)
