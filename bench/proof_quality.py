@@ -23,7 +23,6 @@ import ast
 import importlib.util
 import os
 import random
-import shutil
 import sys
 import tempfile
 import time
@@ -240,20 +239,21 @@ def commits(suite: Suite, clone: Path, path: Path, number: int, args: Sequence[s
         git(clone, "checkout", "--quiet", "--force", "--detach", sha)
         git(clone, "clean", "-qfd", "-e", ".kl")
         git(clone, "checkout", "--quiet", f"{sha}^1", "--", suite.source)
-        # a run of a neighboring commit may have shown the outcomes already
-        shutil.rmtree(clone / ".git" / "kl", ignore_errors=True)
         for data in clone.glob(".testmondata*"):
             data.unlink()
         before, _ = _both(suite, clone, asked)
         git(clone, "checkout", "--quiet", "--force", sha)
         ws = open_workspace(clone)
         with snapshot(ws) as seen:
-            named = {one.test for one in impacted_tests(ws, seen, content_of(ws))[0]}
+            content = content_of(ws)
+            named = {one.test for one in impacted_tests(ws, seen, content)[0]}
+            known = {name: one.outcome for name, one in Runs(ws, seen, content).results.items()}
         after, selected = _both(suite, clone, asked)
         changed = {name for name in before.keys() & after.keys() if before[name] != after[name]}
         if not changed:
             continue
-        missed = sorted(name for name in changed if not _is_named(name, named))
+        # a run of a neighboring commit may have shown this content's outcome already
+        missed = sorted(name for name in changed if not _is_named(name, named) and known.get(name) != after[name])
         run = sum(_is_named(name, named) for name in after)
         total += Counter(
             commits=1, tests=len(after), impacted=run, changed=len(changed), missed=len(missed), testmon=len(selected),

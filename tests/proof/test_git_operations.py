@@ -6,13 +6,15 @@ import json
 import os
 import random
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from kl_hooks.evidence.ingestion import snapshot
+from kl_hooks.evidence.provenance import worktree_state
 from kl_hooks.proof.impact import Runs, content_of
-from kl_hooks.proof.transfer import VALID
+from kl_hooks.proof.transfer import NOT_ASSESSED, VALID
 from tests.evidence.making import leave_run
 from tests.proof.recorded import run_program
 from tests.support import NOW, Checkout, checkout
@@ -208,6 +210,45 @@ def test_a_clock_that_goes_backwards_changes_no_order(tmp_path: Path, home: Path
     assert done.returncode == 1 and "2 failed" in done.stdout, done.stdout
     leave_run(world.repo.workspace(NOW - 2 * 10**12), [(names[0], "passed", 5)], executed=executed)
     assert f"{names[1]} failed" in world.repo.kl("verify").stdout
+
+
+def test_what_can_not_be_known_is_not_assessed(tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World(tmp_path / "repo", 0)
+    executed, ends = run_program(world.files())
+    results = [(name, "passed", 5) for name in ends if "::" in name]
+
+    def states() -> dict[str, tuple[str, str]]:
+        ws = world.repo.workspace()
+        with snapshot(ws) as seen:
+            found = Runs(ws, seen, content_of(ws)).results
+        return {name.partition("::")[2]: (one.state, one.reason) for name, one in found.items()}
+
+    # of a newer version: its symbols can't be read, its outcomes can
+    with monkeypatch.context() as patch:
+        patch.setattr("kl_hooks.evidence.executed.EXECUTED_SCHEMA", "kl.executed/9")
+        leave_run(world.repo.workspace(), results, executed=executed)
+    assert {state for state, _ in states().values()} == {VALID}
+    world.repo.write("kxa.py", EDITS["kxa.py"][1])
+    why = "kxa.py changed, and no executed symbols were recorded"
+    assert states() == dict.fromkeys(("test_f", "test_h"), (NOT_ASSESSED, why))
+    assert world.repo.kl("verify").returncode == 1
+    # symbols whose file is not known, and a file that has vanished since
+    world.repo.write("kxa.py", FILES["kxa.py"])
+    strange = {one.symbol: "nowhere.py" for one in executed.symbols if one.symbol.startswith("function:kxb")}
+    leave_run(world.repo.workspace(), results, executed=replace(executed, places={**executed.places, **strange}))
+    (world.repo.root / "kxb.py").unlink()
+    found = states()
+    assert found["test_f"][0] == VALID and found["test_h"][0] != VALID, found
+    world.repo.git("checkout", "-q", "--", "kxb.py")
+    assert {state for state, _ in states().values()} == {VALID}
+    # its commit is rewritten while a session runs: a content that is in git no more proves nothing about another one
+    world.repo.write("kxa.py", EDITS["kxa.py"][2])
+    place = replace(worktree_state(world.repo.workspace().repo), differences={})
+    leave_run(world.repo.workspace(), [(name, "passed", 5) for name, _, _ in results], executed=executed, place=place)
+    world.repo.write("kxa.py", EDITS["kxa.py"][1])
+    world.repo.git("commit", "-q", "-a", "--amend", "-m", "rewritten")
+    assert VALID not in {state for name, (state, _) in states().items() if name == "test_f"}
+    assert world.repo.kl("verify").returncode == 1
 
 
 def test_claims_of_tests_know_when_they_are_stale_and_since_when(tmp_path: Path, home: Path) -> None:
