@@ -31,12 +31,16 @@ _SHOWN = 20
 @click.option("--sign", metavar="KEY", default="", help="Sign with this SSH key. Default: git config kl.signingKey.")
 @click.option(
     "--receipts",
-    "file",
+    "files",
+    multiple=True,
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="Publish the receipts of this file (of kl evidence export) that are about the commit checked out.",
+    help="Publish the receipts of this file (of kl evidence export) that are about the commit checked out. May be "
+    "repeated: one for each job of a matrix.",
 )
 @format_option()
-def sync(remote: str, only_push: bool, only_pull: bool, dry_run: bool, sign: str, file: Path | None, shape: str) -> int:
+def sync(
+    remote: str, only_push: bool, only_pull: bool, dry_run: bool, sign: str, files: tuple[Path, ...], shape: str
+) -> int:
     """Exchange evidence with other clones, by git notes on the contents that it is about.
 
     Names of tests and of what they executed, outcomes, versions and your producer name (user@host) leave this machine;
@@ -50,7 +54,10 @@ def sync(remote: str, only_push: bool, only_pull: bool, dry_run: bool, sign: str
     from kl_hooks.evidence.notes import share
 
     ws = workspace()
-    given, executed, refused = _read(file) if file else (None, {}, [])
+    read = [_read(file) for file in files]
+    given = [one for receipts, _, _ in read for one in receipts] if files else None
+    executed = {run: one for _, sets, _ in read for run, one in sets.items()}
+    refused = [one for _, _, problems in read for one in problems]
     both = only_push == only_pull
     with progress("Exchanging evidence"):
         sync_evidence(ws)

@@ -39,32 +39,40 @@ class Runner:
         self._environ = {**environ, "PATH": f"{self.shell.bin}:{environ['PATH']}"}
         self._jobs = 0
 
-    def start(self, pipeline: str, sha: str, variables: Mapping[str, str]) -> Pipeline:
-        """Run the one job of a pipeline on a commit, with these predefined variables."""
-        ((_, job),) = yaml.load(pipeline, yaml.BaseLoader).items()
+    def start(self, pipeline: str, sha: str, variables: Mapping[str, str], name: str = "kl") -> Pipeline | None:
+        """Run a job of a pipeline on a commit, with these predefined variables; None where no rule starts it.
+
+        A job that needs another one gets the artifacts of the last job that ran.
+        """
+        job = yaml.load(pipeline, yaml.BaseLoader)[name]
         work = self._folder / "work"
         known = {"CI": "true", "GITLAB_CI": "true", "CI_PROJECT_DIR": str(work), **variables}
-        rule = next(one for one in job["rules"] if _holds(one["if"], known))
-        for name, value in {**job["variables"], **rule["variables"]}.items():
-            known[name] = _expanded(value, known)
+        rule = next((one for one in job["rules"] if _holds(one["if"], known)), None)
+        if rule is None:
+            return None
+        for variable, value in {**job["variables"], **rule.get("variables", {})}.items():
+            known[variable] = _expanded(value, known)
         assert known["GIT_DEPTH"] == "0", "this runner clones everything"
         if not work.exists():
             Checkout(self._folder).git("clone", "-q", "--no-checkout", self._origin.root.as_uri(), str(work))
         Checkout(work).git("checkout", "-q", "-f", "--detach", sha)
         Checkout(work).git("clean", "-ffdxq")
-        cache = job["cache"]
+        if job.get("needs"):
+            shutil.copytree(self._folder / f"artifacts-{self._jobs}", work, dirs_exist_ok=True)
+        cache = job.get("cache", {"policy": "pull", "paths": []})
         policy = _expanded(cache["policy"], known)
         assert policy in ("pull", "pull-push")
         _copy(self._folder / "cache", work, cache["paths"])
-        script = "\n".join([*job["before_script"], *job["script"]])
+        script = "\n".join([*job.get("before_script", []), *job["script"]])
         done = self.shell.run(script, "-eo pipefail", work, {**self._environ, **known})
         if policy == "pull-push":
             shutil.rmtree(self._folder / "cache", ignore_errors=True)
             _copy(work, self._folder / "cache", cache["paths"])
         self._jobs += 1
         stored = self._folder / f"artifacts-{self._jobs}"
-        _copy(work, stored, job["artifacts"]["paths"])
-        reports = {kind: stored / path for kind, path in job["artifacts"]["reports"].items()}
+        artifacts = job.get("artifacts", {"paths": [], "reports": {}})
+        _copy(work, stored, artifacts["paths"])
+        reports = {kind: stored / path for kind, path in artifacts["reports"].items()}
         return Pipeline(done.returncode == 0, done.stdout, stored, reports)
 
 
@@ -79,6 +87,8 @@ def _expanded(value: str, known: Mapping[str, str]) -> str:
 
 
 def _holds(condition: str, known: Mapping[str, Any]) -> bool:
-    """`$A == "text"` or `$A == $B`; a variable that is not set equals nothing."""
+    """`$A == "text"` or `$A == $B`, or several with `&&`; a variable that is not set equals nothing."""
+    if " && " in condition:
+        return all(_holds(one, known) for one in condition.split(" && "))
     left, right = (known.get(one[1:]) if one[0] == "$" else one.strip('"') for one in condition.split(" == "))
     return left is not None and left == right

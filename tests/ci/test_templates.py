@@ -104,6 +104,8 @@ def test_a_workflow_passes_clean_content_and_fails_an_import_across_layers(origi
     assert runs_in(reports / "receipts.jsonl") == 2, "the run of main came with the cache"
     assert list(runner.caches) == ["kl-Linux-1-1"], "pull requests write no cache"
     assert drift["code-scanning"].result == "success"
+    proof = json.loads((reports / "proof.sarif").read_text("utf-8"))["runs"][0]["results"]
+    assert proof == [] and "title=kl verify" not in job.log, "a test executed each changed symbol, and passed"
     (found,) = json.loads((reports / "kl.sarif").read_text("utf-8"))["runs"][0]["results"]
     assert found["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] == ORDER
     context = (reports / "context.md").read_text("utf-8")
@@ -121,7 +123,20 @@ def test_a_push_proves_its_content_in_every_clone(origin: Checkout, tmp_path: Pa
     runner.variables, runner.secrets = {"KL_PUBLISH": "true"}, {"KL_SIGNING_KEY": key.read_text().rstrip("\n")}
     done = runner.start(WORKFLOW, pushed(origin))["publish"]
     assert done.result == "success" and "written and signed" in done.log, done.log
-    assert runner.start(WORKFLOW, pull_request(origin, 1, "x", fork=True))["publish"].result == "skipped"
+    fork = runner.start(WORKFLOW, pull_request(origin, 2, "x", fork=True))
+    assert (fork["publish"].result, fork["code-scanning"].result) == ("skipped", "skipped")
+    assert "::error file=tests/test_order.py,line=4,title=kl verify::" in fork["kl"].log, (
+        "what is not proven, at its line"
+    )
+    assert fork["kl"].steps["Annotate what is not proven"] == "success", "verify.mode is not block"
+    # the queue tests what main will have, with the rules of its base; a re-run is one more receipt of the same content
+    merge = origin.git("commit-tree", "main^{tree}", "-p", "main", "-p", "drift", "-m", "queued")
+    queued = Event("merge_group", merge, "refs/heads/gh-readonly-queue/main/pr-1",
+                   {"merge_group": {"base_sha": origin.git("rev-parse", "main^{commit}")}})  # fmt: skip
+    queue = runner.start(WORKFLOW, queued)
+    assert (queue["kl"].result, queue["publish"].result) == ("success", "skipped"), queue["kl"].log
+    again = runner.start(WORKFLOW, pushed(origin))["publish"]
+    assert again.result == "success" and "written and signed" in again.log, again.log
     assert not list((tmp_path / "runner").rglob("temp/key"))
     origin.git("clone", "-q", str(origin.root), str(tmp_path / "bob"))
     bob = Checkout(tmp_path / "bob")
@@ -169,14 +184,32 @@ def test_a_gitlab_job_passes_clean_content_and_fails_an_import_across_layers(ori
     main, drift = origin.git("rev-parse", "main"), origin.git("rev-parse", "drift")
     pushed = {"CI_COMMIT_BRANCH": "main", "CI_DEFAULT_BRANCH": "main", "CI_COMMIT_TITLE": "Sum the orders"}
     clean = runner.start(job, main, pushed)
-    assert clean.passed, clean.log
+    assert clean and clean.passed, clean
+    assert runner.start(job, main, pushed, "kl-publish") is None, "only who asked for it"
+    key = tmp_path / "key"
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(key)], check=True)
+    key.chmod(0o644)
+    protected = {"KL_PUBLISH": "true", "KL_SIGNING_KEY": str(key), "KL_PUSH_URL": origin.root.as_uri()}
+    published = runner.start(job, main, pushed | protected, "kl-publish")
+    assert published and published.passed and "written and signed" in published.log, published
+    assert not (tmp_path / "kl-key").exists()
+    origin.git("clone", "-q", str(origin.root), str(tmp_path / "bob"))
+    bob = Checkout(tmp_path / "bob")
+    bob.kl("trust", "add", "gitlab", "--key", f"{key}.pub", "--role", "ci")
+    assert bob.kl("sync", "--pull").returncode == 0
+    assert "proven (verified by CI gitlab)" in bob.kl("verify", "--require", "verified", "--from", "ci").stdout
+    bob.write("README.md", "More.\n")
+    bob.commit("a document")
+    assert "transferred from run" in bob.kl("verify", "--from", "ci").stdout
+    runner._jobs = 1  # what the next jobs need is the first one's
     assert blocking(clean.reports["codequality"]) == []
 
     branch = runner.start(job, drift, {
         "CI_PIPELINE_SOURCE": "merge_request_event", "CI_MERGE_REQUEST_DIFF_BASE_SHA": main,
         "CI_MERGE_REQUEST_TITLE": "Speed $(touch pwned) `touch pwned`", "CI_DEFAULT_BRANCH": "main",
     })  # fmt: skip
-    assert not branch.passed
+    assert branch and not branch.passed
+    assert "proven          shop.core.order.total: 1 test passed" in branch.log, "each changed symbol"
     assert "core must not import web" in branch.log
     assert "proven (inferred)" in branch.log, "all gates are run"
     (found,) = blocking(branch.reports["codequality"])
@@ -190,7 +223,7 @@ def test_a_gitlab_job_passes_clean_content_and_fails_an_import_across_layers(ori
     assert "## violation" in (stored / "context.md").read_text("utf-8")
     # the run of the merge request is not in the cache: main's next job has its own run of before, and its new one
     again = runner.start(job, main, pushed)
-    assert again.passed, again.log
+    assert again and again.passed, again
     assert runs_in(again.artifacts / ".kl-ci/reports/receipts.jsonl") == 2
 
 
