@@ -488,7 +488,8 @@ def reject(id: str, shape: str) -> None:
     _decide_proposal(id, "reject", shape)
 
 
-_DOCUMENT_TYPES = ("adr", "feature-spec", "project-overview", "project-doc")
+_WHOLE = "full-doc"
+_DOCUMENT_TYPES = ("adr", "feature-spec", "project-overview", "project-doc", _WHOLE)
 _MOST_DOCUMENTS = 1000
 
 
@@ -501,13 +502,24 @@ _MOST_DOCUMENTS = 1000
 @click.option("--force", is_flag=True, help="Write over what was edited or deleted by hand, too.")
 @click.option("--dry-run", is_flag=True, help="Show what would be done; write nothing.")
 @format_option()
-def add(path: str, sort: str | None, pattern: str, force: bool, dry_run: bool, shape: str) -> None:
+@click.pass_context
+def add(
+    context: click.Context, path: str, sort: str | None, pattern: str, force: bool, dry_run: bool, shape: str
+) -> int | None:
     """Make records of the document at PATH, or of every document in a folder.
 
     adr: a decision, as `kl decision import` reads it. feature-spec: a feature. project-overview: facts and guides, as
-    of a README. project-doc: rules and guides, as of AGENTS.md. Without --type, the ID in the front matter, the name,
-    the title or the sections of a file decide. A second import changes only what changed.
+    of a README. project-doc: rules and guides, as of AGENTS.md. full-doc: its passages, as by `kl document add`.
+    Without --type, the ID in the front matter, the name, the title or the sections of a file decide. A second import
+    changes only what changed.
     """
+    if sort == _WHOLE:
+        from kl_hooks.cli.document import add as add_documents
+
+        if dry_run or force:
+            raise click.UsageError(f"--type {_WHOLE} makes passages, no records: without --dry-run and --force.")
+        places = tuple(str(one) for one in _documents(Path(path), pattern))
+        return int(context.invoke(add_documents, places=places, shape=shape))
     from kl_hooks.records.seeding import plan_seeding, seed_records
 
     ws = workspace()
@@ -523,6 +535,7 @@ def add(path: str, sort: str | None, pattern: str, force: bool, dry_run: bool, s
         done = seed_records(ws, unique, f"add:{path}", force=force, paths=read)
     decisions = [file for file in files if sorts[file] == "adr"]
     print_steps([*done, *_decisions(ws, decisions, dry_run)], "documents", dry_run, shape)
+    return None
 
 
 def _decisions(ws: Workspace, files: list[Path], dry_run: bool) -> list[Step]:

@@ -107,6 +107,7 @@ class Agent:
             found.get("stop_hook_active") is True or (isinstance(loops, int) and loops > 0)
             or found.get("status") in ("aborted", "error"),
             found.get("failure_type") == "permission_denied",
+            _text(found, "last_assistant_message", "prompt_response"),
         )  # fmt: skip
 
 
@@ -197,6 +198,8 @@ class Event:
     """True where the agent must not be sent back to work: a hook did that already, or its user stopped it."""
     was_refused: bool = False
     """True for a tool that failed because it was not allowed to run."""
+    message: str = ""
+    """The agent's last message, at the end of its work."""
 
     def answer(self, sort: Reply, text: str) -> str:
         """Return an answer in the agent's form, as one line of ASCII JSON."""

@@ -38,6 +38,13 @@ _LONGEST_PROMPT: Final = 20_000
 _LONGEST_FILE: Final = 2_000_000
 """Characters of a file whose imports are looked at."""
 _IN_SECTION: Final = 5
+_WORK: Final = re.compile(r"\b(?:FEAT|TASK)-[A-Z0-9]+(?:-[A-Z0-9]+)*\b")
+"""IDs of features and tasks in a prompt."""
+_IN_TURN: Final = 50
+"""Files that the record of a turn names."""
+_LONGEST_SUMMARY: Final = 2_000
+_RUNS: Final = 5
+"""Newest receipts among which a run of the tests is looked for."""
 _NAMED: Final = 3
 
 
@@ -116,6 +123,7 @@ def _handle(event: Event, folder: str) -> tuple[Reply, str]:
                 session.pending, text = text, ""
             return Reply.CONTEXT, text
         if event.name == Moment.STOP:
+            _record_turn(ws, event, session)
             return Reply.AGAIN, _reminder(ws, event, session)
     return Reply.NOTE, "\n".join(_objectives(ws)[0])
 
@@ -215,6 +223,7 @@ def _for_prompt(ws: Workspace, event: Event, session: Session) -> str:
     from kl_hooks.model.actors import trace_id
     from kl_hooks.model.package import Request
 
+    _begin_turn(ws, event, session)
     asking = git("config", "--local", "--get", ASKING, cwd=str(ws.root), ok=(0, 1, 128)).decode("utf-8", "replace")
     if not event.prompt.strip() or event.agent.name in asking.split():
         return ""
@@ -230,6 +239,49 @@ def _for_prompt(ws: Workspace, event: Event, session: Session) -> str:
         session.pending = made.text
         return ""
     return made.text
+
+
+def _begin_turn(ws: Workspace, event: Event, session: Session) -> None:
+    """Remember the feature and task that a prompt names: what is done until the agent stops is a turn of these."""
+    session.turn_files = []
+    found = _WORK.findall(event.prompt[:_LONGEST_PROMPT])
+    features = [one for one in found if one.startswith("FEAT-")]
+    if not features:
+        return
+    from kl_hooks.records.query import get_records
+
+    known = {one.id for one in get_records(ws, features)}
+    feature = next((one for one in features if one in known), "")
+    if feature:
+        session.feature, session.task = feature, next((one for one in found if not one.startswith("FEAT-")), "")
+
+
+def _record_turn(ws: Workspace, event: Event, session: Session) -> None:
+    """Record the turn that ends, where it changed files for a feature: what the agent states, and the last tests."""
+    if not session.feature or not session.turn_files:
+        return
+    from kl_hooks.errors import KlError
+    from kl_hooks.evidence.ingestion import snapshot
+    from kl_hooks.evidence.provenance import worktree_state
+    from kl_hooks.kinds.turn import add_turn
+    from kl_hooks.model.text import one_line
+
+    raw: dict[str, Any] = {"files_modified": session.turn_files[:_IN_TURN], "authority": "agent"}
+    if event.message.strip():
+        raw["player_summary"] = event.message.strip()[:_LONGEST_SUMMARY]
+    trees = set(worktree_state(ws.repo).trees)
+    with snapshot(ws) as seen:
+        newest = next((one for one in seen.recent(_RUNS) if one.receipt.source == "pytest"), None)
+    # of an older content the counts would be those of another turn
+    if newest is not None and not trees.isdisjoint({newest.receipt.tree, newest.receipt.tree_all}):
+        counts = newest.receipt.result.get("counts", {})
+        raw |= {"tests_passed": counts.get("passed", 0), "tests_failed": counts.get("failed", 0)}
+    try:
+        add_turn(ws, session.feature, one_line(session.task, 80), raw, f"agent:{event.agent.actor}")
+    except KlError:
+        if os.environ.get("KL_DEBUG"):
+            raise
+    session.turn_files = []
 
 
 def _in_transcript(ws: Workspace, name: str) -> set[str]:
@@ -394,9 +446,9 @@ def _after_tool(ws: Workspace, event: Event, session: Session, folder: str) -> s
         code = None
         root = _top(folder)
         paths = [os.path.relpath(os.path.realpath(os.path.join(folder, one)), root) for one, _ in _changes(event.given)]  # noqa: PTH118
-        session.changed += [
-            one for one in paths if not one.startswith("..") and not one.endswith(_PROSE) and one not in session.changed
-        ]
+        inside = [one for one in paths if not one.startswith("..")]
+        session.turn_files += [one for one in inside if one not in session.turn_files]
+        session.changed += [one for one in inside if not one.endswith(_PROSE) and one not in session.changed]
     found = None if event.was_refused else extract(call, str(ws.root))
     if found is not None:
         record_findings(ws, [call])

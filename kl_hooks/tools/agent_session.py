@@ -94,6 +94,12 @@ class Session:
     turns: int = 0
     """Prompts for which a package was made."""
     drift: Drift = field(default_factory=lambda: Drift())
+    feature: str = ""
+    """ID of the feature that a prompt named last; empty: none."""
+    task: str = ""
+    """ID of the task that this prompt named; empty: none."""
+    turn_files: list[str] = field(default_factory=list)
+    """Files changed since that prompt."""
 
 
 @contextmanager
@@ -119,13 +125,15 @@ def _load(path: Path) -> Session:
     try:
         found = json.loads(read_small(path) or b"{}")
         given, changed = found.get("given", []), found.get("changed", [])
+        files = found.get("turn_files", [])  # the file of a session that an older kl began has none
         # an entry that is odd in any way is as good as none
-        if not all(type(some) is list and all(type(one) is str for one in some) for some in (given, changed)):
+        if not all(type(some) is list and all(type(one) is str for one in some) for some in (given, changed, files)):
             return Session()
         turns, drift = found.get("turns"), found.get("drift")
         return Session(
             given, changed, str(found.get("pending", "")), found.get("is_reminded") is True,
             turns if type(turns) is int else 0, _load_drift(drift),
+            str(found.get("feature", "")), str(found.get("task", "")), files,
         )  # fmt: skip
     except (ValueError, AttributeError):
         return Session()

@@ -250,6 +250,17 @@ def test_decisions_and_specifications_are_recognized_by_their_text(repo: Checkou
     assert added(repo, "plain.md", "--type", "adr", "--dry-run") == [("skipped", "decision", "ADR-0044")]
 
 
+@pytest.mark.requirement("B56")
+def test_a_whole_document_becomes_passages(repo: Checkout) -> None:
+    text = "# Running\n\n## Restart\n\nThe zebra restarts by itself.\n\n## Logs\n\nThe giraffe writes them.\n"
+    repo.write("runbook/run.md", text)
+    done = repo.kl("knowledge", "add", "runbook", "--type", "full-doc")
+    assert done.returncode == 0 and "3 chunks" in done.stdout
+    found = json.loads(repo.kl("search", "zebra", "--kind", "document", "--format", "json").stdout)["results"]
+    assert found and "giraffe" not in json.dumps(found), "a passage, not the document"
+    assert repo.kl("knowledge", "add", "runbook", "--type", "full-doc", "--dry-run").returncode == 2
+
+
 @pytest.fixture
 def filled(repo: Checkout) -> Checkout:
     repo.kl("guide", "new", "Zebra stack", "--topic", "technology_stack", "--text", "Python zebra.")

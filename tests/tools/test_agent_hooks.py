@@ -253,6 +253,38 @@ def test_at_the_end_it_is_reminded_of_missing_tests_once(shop: Checkout) -> None
     assert notify(shop, "stop", "cursor", status="completed", loop_count=0) is None
 
 
+@pytest.mark.requirement("B1")
+def test_work_on_a_feature_is_a_turn_that_the_end_of_the_work_records(tmp_path: Path, home: Path) -> None:
+    repo = checkout(tmp_path / "repo", {"test_a.py": "def test_a():\n    assert 1\n"})
+    repo.git("config", "kl.agents", "claude")
+    repo.kl("feature", "new", "Paying", "--id", "FEAT-PAY-1", "--purpose", "People pay.")
+
+    def turns() -> list[dict[str, Any]]:
+        found = json.loads(repo.kl("turn", "list", "--format", "json").stdout)["records"]
+        return [json.loads(repo.kl("turn", "show", one["id"], "--format", "json").stdout) for one in found]
+
+    notify(repo, "UserPromptSubmit", prompt="What is FEAT-PAY-9 for?")
+    changed(repo, path="test_a.py")
+    notify(repo, "Stop", stop_hook_active=True)
+    assert turns() == [], "no such feature"
+    notify(repo, "UserPromptSubmit", prompt="Work on FEAT-PAY-1, TASK-7: test it")
+    notify(repo, "Stop", stop_hook_active=False)
+    assert turns() == [], "nothing was changed"
+    changed(repo, path="test_a.py")
+    repo.pytest("-q")
+    notify(repo, "Stop", stop_hook_active=False, last_assistant_message="Tested paying.")
+    (made,) = turns()
+    fields = {name: made["fields"][name] for name in ("feature_id", "task_id", "files_modified", "tests_passed")}
+    assert fields == {
+        "feature_id": "FEAT-PAY-1", "task_id": "TASK-7", "files_modified": ["test_a.py"], "tests_passed": 1,
+    }  # fmt: skip
+    assert made["fields"]["player_summary"] == "Tested paying." and made["authority"] == "agent"
+    notify(repo, "Stop", stop_hook_active=False)
+    assert len(turns()) == 1
+    shown = repo.kl("context", "FEAT-PAY-1 TASK-7", "--actor", "player", "--turn", "2").stdout
+    assert "Tested paying." in shown
+
+
 def test_after_a_green_run_it_is_not_reminded(tmp_path: Path, home: Path) -> None:
     repo = checkout(tmp_path / "repo", {"test_a.py": "def test_a():\n    assert 1 + 1 == 2\n"})
     repo.git("config", "kl.agents", "claude")
