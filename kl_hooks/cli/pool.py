@@ -10,8 +10,8 @@ import click
 
 from kl_hooks.cli.groups import LazyGroup
 from kl_hooks.cli.options import format_option
-from kl_hooks.cli.output import initialized_workspace, print_answer, print_list, warn, workspace
-from kl_hooks.cli.remember import entry_to_dict, read_value, value_lines, value_row, warn_of_change
+from kl_hooks.cli.output import initialized_workspace, print_answer, print_list, warn, warn_of_change, workspace
+from kl_hooks.cli.remember import entry_to_dict, read_value, value_lines
 from kl_hooks.clock import iso
 from kl_hooks.model.text import quoted_field
 from kl_hooks.tiers.entries import caller_of, checked_key, encoded
@@ -28,13 +28,12 @@ from kl_hooks.tiers.pools import (
     create_pool,
     find_pool,
     list_pools,
-    list_values,
     pool_statistics,
     read_pool,
     set_access,
     write_pool,
 )
-from kl_hooks.tiers.router import suspicion
+from kl_hooks.tiers.router import Memory, suspicion
 
 _COMMANDS = {
     "create": "Make one; it is yours.",
@@ -117,7 +116,7 @@ def show(name: str, shape: str) -> None:
     ws = workspace()
     caller = caller_of(ws)
     one = find_pool(ws, caller, name)
-    entries = list_values(ws, caller, one)
+    entries = [value for value in Memory(ws, caller).entries("shared") if value.more["pool"] == one.name]
     _print_pool(one, shape, keys=[{"key": value.key, "by": value.by, "at": iso(value.at)} for value in entries])
     if shape == "text":
         print_answer(shape, None, [
@@ -125,7 +124,7 @@ def show(name: str, shape: str) -> None:
             f"write    {', '.join(one.writers) or 'none'}",
             f"quota    {one.most_bytes:,} bytes, eviction: {one.eviction}",
             f"keys     {len(entries)}",
-            *(f"  {value_row(value)}" for value in entries),
+            *(f"  {quoted_field(value.key)}  by {quoted_field(value.by)}" for value in entries),
         ])  # fmt: skip
 
 

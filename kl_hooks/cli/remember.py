@@ -10,7 +10,16 @@ import click
 
 from kl_hooks.cli.groups import LazyGroup
 from kl_hooks.cli.options import format_option, top_option
-from kl_hooks.cli.output import counted, echo, initialized_workspace, print_answer, print_list, warn, workspace
+from kl_hooks.cli.output import (
+    counted,
+    echo,
+    initialized_workspace,
+    print_answer,
+    print_list,
+    warn,
+    warn_of_change,
+    workspace,
+)
 from kl_hooks.cli.record_output import agent_access
 from kl_hooks.clock import iso
 from kl_hooks.errors import CLEAN, FINDINGS
@@ -18,7 +27,7 @@ from kl_hooks.model.text import one_line, quoted_field, quoted_lines
 from kl_hooks.records.query import get_record
 from kl_hooks.tiers.contexts import EntryOptions
 from kl_hooks.tiers.entries import TYPES, Entry, actor_name, caller_of, encoded, parsed
-from kl_hooks.tiers.router import TIER_ALIASES, TIERS, Memory, removal_command, suspicion
+from kl_hooks.tiers.router import TIER_ALIASES, TIERS, Memory, suspicion
 from kl_hooks.workspace import Workspace
 
 _MOST_INPUT = 2_000_000
@@ -99,16 +108,6 @@ def remember(
     _warn_of(memory)
 
 
-def warn_of_change(key: str, stored_key: str, given: Any, stored: Any) -> None:
-    """Report where something else is stored than was given, or nothing was given."""
-    if stored_key != key:  # escape sequences, secrets, and bytes that are no UTF-8 are in no key
-        warn(f"warning: it is stored under another key: {one_line(stored_key, 100)}")
-    if stored != given and "[redacted:" in encoded(stored):
-        warn("warning: what looks like a secret is not stored: [redacted:…] is in its place.")
-    if given == "":
-        warn("warning: the value is empty: nothing was given, or stdin had nothing.")
-
-
 @click.command(epilog="Example: kl recall plan")
 @click.argument("key")
 @click.option("--tier", type=_tier, help="Only there.")
@@ -149,13 +148,12 @@ def recall(key: str, tier: str | None, sender: str, searched: bool, session: str
 def _search(memory: Memory, text: str, tier: str, limit: int, shape: str) -> int:
     found = memory.search(text, limit, tier)
     rows = [entry_to_dict(one) | {"score": round(score, 3)} for one, score in found]
-    lines = [value_row(one) for one, _ in found] or ["nothing has most of these words."]
+    lines = [_row(one) for one, _ in found] or ["nothing has most of these words."]
     print_answer(shape, {"schema": "kl.entries/1", "entries": rows, "total": len(rows)}, lines)
     return CLEAN if found else FINDINGS
 
 
-def value_row(one: Entry) -> str:
-    """An entry on one line."""
+def _row(one: Entry) -> str:
     value = one.value if isinstance(one.value, str) else encoded(one.value)
     return f"{one.tier:<8} {quoted_field(one.key, 40):<24} {quoted_field(value, 60)}"
 
@@ -171,7 +169,7 @@ def forget(key: str, tier: str | None, session: str, shape: str) -> int:
     removed = memory.forget(key, tier or "")
     done = f"removed from {', '.join(removed)}" if removed else "nothing of yours is stored under this key"
     if not removed and not tier and (shared := memory.read(key, "shared")):
-        done += f"; {shared.source}, has it. Remove it there with: {removal_command(key, shared.more['pool'])}"
+        done += f"; {shared.source}, has it. Remove it there with: {memory.removal_command(key, shared.more['pool'])}"
     print_answer(shape, {"schema": "kl.forgotten/1", "key": key, "tiers": removed}, [f"{quoted_field(key)}  {done}"])
     _warn_of(memory)
     return CLEAN if removed else FINDINGS
@@ -189,7 +187,7 @@ def keys(tier: str | None, all_sessions: bool, session: str, limit: int, shape: 
     found = memory.entries(tier or "", all_sessions=all_sessions)
     rows = [{name: value for name, value in entry_to_dict(one).items() if name != "value"} for one in found]
     plain = {"schema": "kl.keys/1", "keys": rows[:limit], "total": len(rows)}
-    print_list(shape, plain, [value_row(one) for one in found[:limit]], len(rows), "nothing is stored.")
+    print_list(shape, plain, [_row(one) for one in found[:limit]], len(rows), "nothing is stored.")
     _warn_of(memory)
 
 

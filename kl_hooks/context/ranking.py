@@ -87,12 +87,14 @@ _IMPORTED: Final = 100
 """Files that lift those that import them."""
 _WEAK: Final = 0.001
 """Of the strongest one: what a file with less gives is not seen in the result."""
-ROWS: Final = 600
+ROWS: Final = 650
 """Candidates of a task: more do not fit any usual budget."""
+_SHOWN_PATHS: Final = 100
+"""Files of source that become candidates: as many paths as a package of 4,000 tokens begins with …"""
 _SHOWN: Final = 50
-"""Files of source that become candidates …"""
+"""… those of them with their symbols …"""
 _SHOWN_OTHERS: Final = 10
-"""… and files of tests and examples."""
+"""… and files of tests and examples, with their symbols."""
 _NEAR_FILE: Final = 4
 _NEAR_SYMBOL: Final = 10
 """Percent of the best one's score: a file or a symbol with less is nearer to nothing than to the task. Of 240 tasks
@@ -257,7 +259,8 @@ def _missing(source: CodeRanking, task: str) -> int:
     if is_about_tests(task):
         return sys.maxsize  # ranked among those of source: any can be
     paths = {one.path for one in source.files[:_SHOWN]}
-    return max(ROWS - len(paths) - sum(one.path in paths for one in source.symbols), 0)
+    files = min(len(source.files), _SHOWN_PATHS)
+    return max(ROWS - files - sum(one.path in paths for one in source.symbols), 0)
 
 
 def _recorded(
@@ -309,8 +312,10 @@ def code_candidates(ranking: CodeRanking, limit: int, about_tests: bool = False)
 
     What is far below the best one states so in `beyond`.
     """
-    source = [one for one in ranking.files if one.is_source][:_SHOWN]
-    shown = {one.path for one in (*source, *[one for one in ranking.files if not one.is_source][:_SHOWN_OTHERS])}
+    source = [one for one in ranking.files if one.is_source][:_SHOWN_PATHS]
+    others = [one for one in ranking.files if not one.is_source][:_SHOWN_OTHERS]
+    paths = {one.path for one in (*source, *others)}
+    shown = {one.path for one in (*source[:_SHOWN], *others)}
     files = list(_with_distance(ranking.files, _NEAR_FILE, about_tests))
     far = {one.path: why for one, why in files if why}
     found = [
@@ -318,7 +323,7 @@ def code_candidates(ranking: CodeRanking, limit: int, about_tests: bool = False)
             id=f"file:{one.path}", kind="file", title=one.path, text="", summary="", path=one.path, score=one.score,
             parts=tuple(one.parts.items()), reasons=_reasons(one.parts), beyond=why,
         )
-        for one, why in files if one.path in shown
+        for one, why in files if one.path in paths
     ]  # fmt: skip
     found += [
         Candidate(

@@ -187,12 +187,6 @@ def read_pool(ws: Workspace, caller: Caller, name: str, path: str = "") -> tuple
     return pool, _entry(pool, path, value, rows)
 
 
-def list_values(ws: Workspace, caller: Caller, pool: Pool) -> list[Entry]:
-    """Return every value at the top of one pool, by key; no access is counted."""
-    with reading(ws) as db:
-        return [one for one in pool_values(ws, db, caller) if one.more["pool"] == pool.name] if db is not None else []
-
-
 def pool_values(ws: Workspace, db: Database, caller: Caller) -> list[Entry]:
     """Return every value at the top of every pool that the caller may read."""
     now = ws.clock.now()

@@ -135,7 +135,7 @@ class Memory:
         """Remove a key of the caller's own; return from which tiers. UsageProblem for shared memory."""
         chosen = checked_tier(tier) if tier else ""
         if chosen == "shared":
-            hint = f"Its writers remove it with: {removal_command(key)}"
+            hint = f"Its writers remove it with: {self.removal_command(key)}"
             raise UsageProblem("what is shared is not forgotten by one of many.", place=key, hint=hint)
         removed = ["working"] if chosen in ("", "working") and self.working.delete(key) else []
         if chosen in ("", "short"):
@@ -147,6 +147,14 @@ class Memory:
         if chosen in ("", "long") and forget_entry(self._ws, self.caller, key):
             removed.append("long")
         return removed
+
+    @staticmethod
+    def removal_command(key: str, pool: str = DEFAULT_POOL) -> str:
+        """Return the command that removes a dotted key from a pool: null, merged into it."""
+        value: Any = None
+        for part in reversed(split_path(key)):
+            value = {part: value}
+        return f"kl pool merge {pool} {shlex.quote(json.dumps(value, ensure_ascii=False))}"
 
     def entries(self, tier: str = "", *, all_sessions: bool = False) -> list[Entry]:
         """Return what the caller may read, tier by tier, with counts of accesses."""
@@ -262,14 +270,6 @@ def consolidate(ws: Workspace, db: Database, caller: Caller, *, only_expired: bo
     _delete_short_term(db, [one.id for one in (*often, *expired)])
     insert_events(db, now, _removals(expired, "expired", caller))
     return Closed(tuple(made), len(expired), len(found) - len(often) - len(expired))
-
-
-def removal_command(key: str, pool: str = DEFAULT_POOL) -> str:
-    """Return the command that removes a dotted key from a pool: null, merged into it."""
-    value: Any = None
-    for part in reversed(split_path(key)):
-        value = {part: value}
-    return f"kl pool merge {pool} {shlex.quote(json.dumps(value, ensure_ascii=False))}"
 
 
 def _nearness(ws: Workspace) -> Nearness | None:

@@ -51,7 +51,7 @@ def test_the_first_tier_that_has_a_key_answers_and_names_itself(repo: Checkout) 
     command = """kl pool merge default '{"plan": null}'"""
     assert f"pool default, version 1, has it. Remove it there with: {command}" in done.stdout
     assert repo.kl("pool", "show").stdout.splitlines()[-2:] == [
-        "keys     1", "  shared   plan                     from shared",
+        "keys     1", "  plan  by human",
     ]  # fmt: skip
     assert [one["key"] for one in answer(repo, "pool", "show", "default")["keys"]] == ["plan"]
     stats = answer(repo, "memory", "stats")
