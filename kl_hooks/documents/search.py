@@ -43,6 +43,7 @@ from kl_hooks.model.symbol import Symbol, split_id
 from kl_hooks.model.text import counted, one_line
 from kl_hooks.records.liveness import filter_live
 from kl_hooks.records.query import RecordFilter, get_records, list_records
+from kl_hooks.records.repository import select_rows
 from kl_hooks.records.sync import sync
 
 if TYPE_CHECKING:
@@ -227,8 +228,10 @@ def _refuse_unknown(query: str, mode: str, options: Options, kinds: Collection[s
 
 def _waiting(ws: Workspace, collections: Collection[str], may: Visibility | None) -> list[str]:
     """A note where added documents are not indexed: a search that finds none of them would state that there is none."""
+    sql = """SELECT id FROM record WHERE kind = 'document' AND rests = 'state'
+        AND status IN ('pending', 'processing', 'failed')"""
     records = [
-        one for one in list_records(ws, RecordFilter(("document",), ("pending", "processing", "failed")))
+        one for one in get_records(ws, [identifier for (identifier,) in select_rows(ws, sql)])
         if (not collections or one.text("collection") in collections) and (may is None or may.shows(one))
     ]  # fmt: skip
     if not records:

@@ -114,6 +114,8 @@ def docs_pages(ws: Workspace) -> dict[str, str]:
     old = ws.clock.now() * 1000 - _RACY
     for folder, folders, files in os.walk(docs):
         folders[:] = sorted(one for one in folders if not one.startswith("."))
+        # once for each folder: of 1,500 pages it was a third of the time of a search
+        within = Path(folder).relative_to(ws.root).as_posix()
         for file in sorted(files):
             if not file.endswith(_PAGE_SUFFIXES) or len(found) >= _MAX_PAGES:
                 continue
@@ -122,8 +124,7 @@ def docs_pages(ws: Workspace) -> dict[str, str]:
             except OSError:
                 continue
             if stat.S_ISREG(state.st_mode):
-                path = Path(folder).relative_to(ws.root).as_posix() + "/" + file
-                found[os.fsencode(path).decode("utf-8", "replace")] = _stamp(state, old)
+                found[os.fsencode(f"{within}/{file}").decode("utf-8", "replace")] = _stamp(state, old)
     return found
 
 
