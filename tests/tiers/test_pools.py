@@ -33,6 +33,7 @@ from tests.support import NOW, Checkout
 
 from .test_tiers import A, B, answer, ask
 
+pytestmark = pytest.mark.both_databases
 ME, OTHER, THIRD = Caller("agent:me", "s"), Caller("agent:other", "s"), Caller("human", "s")
 
 
