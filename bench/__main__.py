@@ -21,6 +21,7 @@ BENCHES = (
     ("bench.documents_cost", ("--documents", "3000")),
     ("bench.resolver_quality", ()),
     ("bench.executed_symbols", ()),
+    ("bench.sharing_cost", ()),
     ("bench.proof_quality", ("flaky",)),
     ("bench.proof_quality", ("mutants", "--seconds", "120")),
     ("bench.proof_quality", ("commits", "--number", "3", "--seconds", "120")),

@@ -14,6 +14,7 @@ from hypothesis import given
 from kl_hooks.evidence import shared_symbols as subject
 from kl_hooks.evidence.executed import Executed, executed_to_dict
 from kl_hooks.evidence.ingestion import snapshot
+from kl_hooks.evidence.notes import import_notes
 from kl_hooks.git import notes
 from kl_hooks.git.notes import own_ref, read_lines, refs_of, rows_of, write_blobs, write_tree
 from kl_hooks.model.canonical import canonical
@@ -218,3 +219,35 @@ def test_the_sets_of_a_test_cost_35_bytes() -> None:
             for i, name in enumerate(names)}  # fmt: skip
     plain = json.loads(canonical(executed_to_dict(executed_sets(sets, places))))
     assert sum(len(zlib.compress(part)) for part in subject._parts(plain)) < 35 * len(names)
+
+
+def test_shallow_and_partial_clones_have_the_evidence_and_a_million_lines_are_not_read(
+    clones: Callable[[str], Checkout],  # noqa: F811
+    keys: dict[str, Path],  # noqa: F811
+    tmp_path: Path,
+) -> None:
+    ci = clones("ci")
+    ci.commit("more")
+    ci.git("push", "-q", "origin", "HEAD")
+    published(ci, keys["ci"])
+    server = tmp_path / "server.git"
+    ci.git("-C", str(server), "config", "uploadpack.allowFilter", "true")
+    for name, option in (("shallow", "--depth=1"), ("partial", "--filter=blob:none")):
+        ci.git("clone", "-q", option, server.as_uri(), str(tmp_path / name))
+        repo = Checkout(tmp_path / name)
+        trust(repo, keys["ci"])
+        assert "1 new run" in repo.kl("sync", "--pull").stdout, name
+        assert verdict(repo, "--require", "verified", "--from", "ci") == "proven (verified by CI github)", name
+        repo.write("README.md", "More sums.\n")
+        repo.commit("readme")
+        assert verdict(repo).startswith("proven (inferred by CI github; transferred"), name
+    git = repo.workspace().repo
+    assert git
+    [blob] = write_blobs(git, [b'{"schema":"kl.note/1"}\n' * 1_000_000])
+    tree = write_tree(git, {"1" * 40: ("blob", blob)})
+    commit = repo.git("commit-tree", "-m", "x", tree)
+    for sort in ("receipts", "events", "executed"):
+        repo.git("update-ref", f"refs/notes/kl-remote/origin/{sort}/evil", commit)
+    assert read_lines(git, commit) == {}
+    found = import_notes(repo.workspace())
+    assert found.imported == 0 and any("not all of it was read" in one for one in found.remarks), found
