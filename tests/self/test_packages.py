@@ -30,6 +30,7 @@ OWNERS = {
     "kl_hooks/code/": ("libcst", "grimp", "tree_sitter"),
     "kl_hooks/store/": ("sqlite3", "diskcache", "psycopg", "redis"),
     "kl_hooks/arch/": ("importlinter",),
+    "kl_hooks/documents/": ("pypdf",),
     "kl_hooks/index/": ("numpy", "wordllama", "sentence_transformers"),
     "pytest_kl/": ("pytest", "_pytest"),
 }
