@@ -129,7 +129,7 @@ class CommonEvent(NamedTuple):
     at: str
     """ISO 8601, UTC."""
     body: Mapping[str, Any]
-    """Plain values, redacted; with what makes it another one than the others of this moment."""
+    """Plain values, redacted. Two events of one moment must differ in it, or they are one."""
     signer: str = ""
     """The trusted key that signed it; empty for one of this clone."""
     of_person: bool = False

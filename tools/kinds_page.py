@@ -50,7 +50,8 @@ def _page(kind: Kind) -> str:
 
 
 def _facts(kind: Kind) -> Iterator[str]:
-    storage = f"files `{kind_folder(kind)}`" if kind.storage == "file" else "the state directory"
+    folders = ", ".join(f"`{one}/`" for one in kind.folders) or f"`{kind_folder(kind)}`"
+    storage = f"files {folders}" if kind.storage == "file" else "the state directory"
     storage += f"; {', '.join(kind.filed)}: files `{kind_folder(kind)}`" if kind.filed else ""
     yield f"- Ids: `{kind.prefix}-…`, {_NUMBERING[kind.numbering]}"
     yield f"- Storage: {storage}"

@@ -145,7 +145,7 @@ def promote(name: str, variant: str, shape: str) -> None:
 @click.option("--acknowledge", metavar="KEY", help="A person knows of it.")
 @click.option("--resolve", metavar="KEY", help="It is dealt with: not reported for 30 days.")
 @click.option("--dismiss", metavar="KEY", help="It is none: not reported for 30 days.")
-@click.option("--reason", default="", help="Why it is dismissed.")
+@click.option("--reason", default="", help="Why; --dismiss needs it.")
 @top_option(50)
 @format_option()
 def check(
@@ -153,11 +153,11 @@ def check(
 ) -> int:
     """List conflicts: duplicates, overlaps, cycles, missing requirements, contradictions, stale and unconnected skills.
 
-    Exit code 1 where there is a critical or high one. Nothing is changed without --apply.
+    Exit code 1 where there is a critical or high one that --apply does not end. Nothing is changed without it.
     """
     ws = workspace()
     if (name := agent(ws.environ)) and (apply_ or acknowledge or resolve or dismiss):
-        raise UsageProblem(f"that is for people, and this is {name}.", place="kl skill check")
+        raise UsageProblem(f"only a person changes skills or conflicts, and this is {name}.", place="kl skill check")
     for key, state in ((acknowledge, "acknowledged"), (resolve, "resolved"), (dismiss, "dismissed")):
         if key:
             if state == "dismissed" and not reason.strip():
@@ -178,8 +178,8 @@ def check(
     print_list(shape, plain, rows, len(rows), "no conflicts.")
     if shape == "text" and not apply_ and any(one.repairs for one in report.open):
         warn("nothing was changed. To make these changes: kl skill check --apply")
-    urgent = any(one.severity in ("critical", "high") for one in report.open)
-    return FINDINGS if urgent and not apply_ else CLEAN
+    left = (one for one in report.open if not (apply_ and one.repairs))
+    return FINDINGS if any(one.severity in ("critical", "high") for one in left) else CLEAN
 
 
 @click.command(epilog="Example: kl skill health")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kl_hooks.cli.options import format_option
-from kl_hooks.cli.output import print_answer, workspace
+from kl_hooks.cli.output import counted, print_answer, workspace
 from kl_hooks.errors import CLEAN, ENVIRONMENT_ERROR, EnvironmentProblem, UsageProblem
 from kl_hooks.model.actors import agent
 
@@ -113,9 +113,8 @@ def _status_lines(plain: dict[str, Any]) -> list[str]:
     if plain["milliseconds"] is not None and plain["repository"]:
         lines.append(f"answered in {plain['milliseconds']} ms")
     if plain["waiting"]:
-        lines.append(
-            f"waiting  {plain['waiting']} captures in the spool; imported by the next command that reads evidence"
-        )
+        waiting = counted(plain["waiting"], "capture")
+        lines.append(f"waiting  {waiting} in the spool; imported by the next command that reads evidence")
     return lines
 
 
@@ -219,7 +218,7 @@ def _address(ws: Workspace, url: str, repository: str) -> Address:
     name = repository or configured or _remote_name(ws)
     if not name:
         hint = "Name it, with the same name in every clone: --repository NAME"
-        raise UsageProblem("there is no remote `origin` that names the repository.", place="kl store use", hint=hint)
+        raise UsageProblem("there is no remote `origin` that names the repository.", place="kl store", hint=hint)
     return Address(url, name, clone_id(ws.state)).checked()
 
 
@@ -231,7 +230,7 @@ def _remote_name(ws: Workspace) -> str:
 
 
 def _copy_mark(source: Path, target: Path) -> None:
-    """What the high-water mark of a store remembers holds for its copy."""
+    """Copy the high-water mark of a store: what it remembers holds for the copy of the store, too."""
     from kl_hooks.store.files import write_atomic
 
     if source.exists():

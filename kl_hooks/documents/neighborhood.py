@@ -177,7 +177,7 @@ class Scope(NamedTuple):
 
     def look_up(self, db: Database, nodes: Sequence[str]) -> dict[str, Chunk | Record | Symbol | None]:
         """Nodes → what they are, of those that may be shown; None: a file, a test, a term."""
-        may, numbers = self.may, {node: one.number for node, one in _Reader(db, self.documents).called(nodes).items()}
+        may, numbers = self.may, {node: one.number for node, one in _Reader(db, self.documents).by_node(nodes).items()}
         chunks = {one.id: one for one in load_chunks(self.ws, list(numbers.values()))}
         found: dict[str, Chunk | Record | Symbol | None] = {
             node: chunks[number] for node, number in numbers.items() if number in chunks
@@ -267,7 +267,7 @@ class _Reader:
     def near(self, nodes: Sequence[str], *, hubs: bool) -> dict[str, list[Link]]:
         """Node → the links from it and to it. `hubs`: also of nodes that very many files link with."""
         found = defaultdict[str, list[Link]](list)
-        passages = self.called(nodes)
+        passages = self.by_node(nodes)
         others = [one for one in nodes if one not in passages and not one.startswith(_TERM)]
         if not hubs:
             owners = links.owners_of_ends(self._db, others)
@@ -287,7 +287,7 @@ class _Reader:
             found[node] += near
         return found
 
-    def called(self, nodes: Iterable[str]) -> dict[str, Passage]:
+    def by_node(self, nodes: Iterable[str]) -> dict[str, Passage]:
         """Node → its passage, of those that are one."""
         asked = {node: match for node in nodes if (match := _PASSAGE.fullmatch(node))}
         known = {one.node: one for one in self._passages({match["document"] for match in asked.values()})}
@@ -438,7 +438,7 @@ def neighbors(
 
 def _start(graph: Graph, name: str, scope: Scope) -> str:
     document = name.removeprefix("file:").removeprefix("./")
-    if document in scope.documents or _Reader(graph.db, scope.documents).called([name]):
+    if document in scope.documents or _Reader(graph.db, scope.documents).by_node([name]):
         return name if "#L" in name or document not in scope.documents else (
             f"file:{document}" if scope.documents[document].collection == REPOSITORY else document
         )  # fmt: skip

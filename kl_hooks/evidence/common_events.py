@@ -83,6 +83,7 @@ def share_events(ws: Workspace, repo: Repository, writer: str, key: Path | None,
 def import_events(ws: Workspace, repo: Repository) -> tuple[int, list[str]]:
     """Import what trusted keys signed, of all refs that moved; (how many are new, what was refused and why)."""
     from kl_hooks.evidence.attestation import trusted_keys
+    from kl_hooks.evidence.commits import write_cursor
     from kl_hooks.evidence.integrity import ledger_writer
     from kl_hooks.git.notes import read_lines, refs_of
 
@@ -117,10 +118,7 @@ def import_events(ws: Workspace, repo: Repository) -> tuple[int, list[str]]:
         db.many(f"INSERT INTO common_event ({columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
                 " ON CONFLICT (event, fingerprint) DO NOTHING", rows)  # fmt: skip
         for ref, commit in moved.items():
-            db.execute(
-                "INSERT INTO evidence_cursor (name, value) VALUES (?, ?)"
-                " ON CONFLICT (name) DO UPDATE SET value = excluded.value", (f"events:{ref}", f"{commit} {state}"),
-            )  # fmt: skip
+            write_cursor(db, f"events:{ref}", f"{commit} {state}")
         return _count(db) - before, refused
 
 

@@ -18,6 +18,7 @@ from typing import Any, Final
 
 from kl_hooks.errors import UsageProblem
 from kl_hooks.evidence.attestation import add_receipts, import_flaw, receipt_of, sign_receipt, signed_receipt
+from kl_hooks.evidence.commits import write_cursor
 from kl_hooks.evidence.common_events import import_events, share_events
 from kl_hooks.evidence.executed import Executed, executed_of_run, vouched_digest
 from kl_hooks.evidence.integrity import ledger_writer
@@ -297,10 +298,7 @@ def import_notes(ws: Workspace) -> Shared:
     if moved:
         with ledger_writer(ws) as db:
             for ref, commit in moved.items():
-                db.execute(
-                    "INSERT INTO evidence_cursor (name, value) VALUES (?, ?)"
-                    " ON CONFLICT (name) DO UPDATE SET value = excluded.value", (f"notes:{ref}", commit),
-                )  # fmt: skip
+                write_cursor(db, f"notes:{ref}", commit)
     events, refused_events = import_events(ws, repo)
     refused += refused_events
     writers = tuple(sorted({ref.rpartition("/")[2] for ref in tips if not ref.startswith(own_ref(_SORT, ""))}))

@@ -62,7 +62,7 @@ def _withheld(executed: Executed, receipt: Receipt) -> str:
     if sha256(text).hexdigest() != vouched_digest(receipt.environment):
         return "they are not those that it was recorded with"
     if sum(len(zlib.compress(part)) for part in _parts(json.loads(text))) > _MOST_PACKED:
-        return f"they have more than {_MOST_PACKED:,} bytes"
+        return f"they have more than {_MOST_PACKED:,} bytes, compressed"
     words = text.decode()
     # content hashes and parameters of tests look random, and are no secrets
     secret = set(_REDACTED.findall(redact(words))) - set(_REDACTED.findall(words)) - {"random"}
@@ -106,7 +106,7 @@ def read_shared(repo: Repository, receipt: Receipt) -> Executed | None:
         return None
     for commit in dict.fromkeys(refs_of(repo, _SORT).values()):
         found = _read_folder(repo, commit, _entry(receipt), digest)
-        # a digest fits one run alone, but its name is in what was digested, and the receipt's must be that one
+        # the digest covers the name of its run: a receipt that names the digest of another run's sets has none
         if found is not None and found.run == receipt.run:
             return found
     return None

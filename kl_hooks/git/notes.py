@@ -101,7 +101,7 @@ def rows_of(repo: Repository, commit: str, *options: str, folder: str = "") -> d
 
 
 def move_ref(repo: Repository, ref: str, make_tree: Callable[[str], str], other: str = "") -> None:
-    """Move a ref to a commit of a tree, if nobody else moved it meanwhile; else again. GitFailed at the end.
+    """Move a ref to a commit of a tree, if nobody else moved it meanwhile; else again. GitFailed after the last try.
 
     `make_tree`: the commit that the ref is at (empty: none) → the tree. `other`: a commit that is merged, the second
     parent.
@@ -160,8 +160,8 @@ def read_lines(repo: Repository, ref: str, remarks: list[str] | None = None) -> 
         number += (content or b"").count(b"\n")
         if content is None or size > _MOST_BYTES or number > _MOST_LINES:
             if remarks is not None:
-                why = "larger than any we write" if content is not None else "incomplete here, or larger than any"
-                remarks.append(f"{ref}: not all of it was read: it is {why}.")
+                why = "incomplete here, or " if content is None else ""
+                remarks.append(f"{ref}: not all of it was read: it is {why}larger than any that kl writes.")
             break
         found[name] = [line for line in content.splitlines() if line.strip()]
     return found
@@ -232,7 +232,7 @@ def push_notes(repo: Repository, remote: str, writer: str, remarks: list[str]) -
                 return False
             for ref, there in refs.items():
                 _merge(repo, ref, _tip(repo, there))
-    remarks.append("not pushed: the remote's notes moved each time. Run kl sync again.")
+    remarks.append(f"not pushed: in {_TRIES} tries somebody else pushed first. Nothing is lost: run kl sync again.")
     return False
 
 

@@ -514,7 +514,7 @@ PROPOSAL: Final = Kind(
         Field("succeeds", "words", "Names of skills whose place it takes."),
         Field("sources", "lines", "What the research found.", section="Sources", aliases=("research",)),
         Field("near", "lines", "Findings that are near, from which further skills are proposed.", section="Near"),
-        Field("findings", "number", "How many there were."),
+        Field("findings", "number", "How many matches the research found."),
         Field("overlap", "number", "How much it is like the skill that is nearest, percent.", most=100),
         Field("confidence", "number", "What the research supports, percent.", most=100),
         Field("parent", "ids", "The proposal that needs it.", relation="part_of"),
@@ -526,7 +526,7 @@ PROPOSAL: Final = Kind(
     verbs=(
         Verb("submit", "proposed", "It is complete: a person can review it.", of=("draft",)),
         Verb("review", "under_review", "A person reviews it.", of=("proposed",), person=True),
-        Verb("approve", "approved", "It becomes a skill, and what it requires is proposed.",
+        Verb("approve", "approved", "It may become a skill (adopt), and what it requires is proposed.",
              of=("draft", "proposed", "under_review"), person=True, reviewer=True),
         Verb("reject", "rejected", "It is not taken.", of=("draft", "proposed", "under_review", "approved"),
              needs=("reason",), person=True, reviewer=True),

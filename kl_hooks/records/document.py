@@ -502,7 +502,7 @@ def _read_skill(kind: Kind, path: str, front: FrontMatter, body: list[str]) -> P
         return ParsedDocument(None, tuple(sorted(wrong)), tuple(remarks))
     name = str(values["title"])
     if folder and name != folder:
-        hint = f"Rename the folder to {name}, or the skill to {folder}: agents find it by both."
+        hint = f"Rename the folder to {name}, or the skill to {folder}: both must have one name."
         remarks.append(Problem(*locate("title"), f"{name} is in the folder {folder}.", hint))
     if not SKILL_NAME.fullmatch(name):
         hint = "Small letters, digits and single hyphens, at most 64 characters."

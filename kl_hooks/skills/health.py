@@ -15,6 +15,7 @@ from kl_hooks.errors import UsageProblem
 from kl_hooks.graph.algorithms import components
 from kl_hooks.hookspecs import Policy
 from kl_hooks.model.lifecycle import Change, Lifecycle
+from kl_hooks.model.text import counted
 from kl_hooks.records.document import SKILL_NAME, skill_node
 from kl_hooks.records.events import Event, append_events, list_events
 from kl_hooks.records.write import change_record
@@ -60,6 +61,7 @@ class Repair(NamedTuple):
     skill: str
     """Its name."""
     changes: Mapping[str, Any]
+    """Field → its new value; `+ NODE` and `- NODE`: one relation that is added or removed."""
     text: str
     """The change, in one line."""
 
@@ -128,7 +130,7 @@ class Health(NamedTuple):
 
     coverage: float
     edges: float
-    """Relations per skill."""
+    """Relations that a skill has, in either direction, on average."""
     used: float
     """The share that was used in the last 30 days."""
     effectiveness: float
@@ -305,7 +307,7 @@ def detect(
     for one in active:
         known = facts.get(one.title, Facts())
         if known.idle > 90 and known.uses < 5 and known.age > 30:
-            reason = f"{one.title} was used {known.uses} times, not in the last {int(known.idle)} days"
+            reason = f"{one.title} was used {counted(known.uses, 'time')}, not in the last {int(known.idle)} days"
             yield Conflict("stale", (one.title,), reason)
 
 
@@ -321,10 +323,12 @@ def _names(active: Sequence[Record]) -> Iterator[Conflict]:
         if not SKILL_NAME.fullmatch(one.title):
             yield Conflict("naming", (one.title,), f"{one.title} is no name: small letters, digits, single hyphens")
         elif folder and folder != one.title:
-            yield Conflict("naming", (one.title,), f"{one.title} is in the folder {folder}: agents find it by both")
+            yield Conflict("naming", (one.title,), f"{one.title} is in the folder {folder}: both must have one name")
     for names in spelled.values():
         if len(names) > 1:
-            yield Conflict("naming", tuple(sorted(names)), f"{' and '.join(sorted(names))} differ in signs alone")
+            yield Conflict(
+                "naming", tuple(sorted(names)), f"{' and '.join(sorted(names))} differ in case or signs alone"
+            )
 
 
 def _relations(active: Sequence[Record], known: Mapping[str, Record]) -> Iterator[Conflict]:

@@ -67,7 +67,7 @@ def propose(ws: Workspace, name: str, raw: Mapping[str, Any], *, parent: Record 
         hint = f"Such as: {slug(name)}" if slug(name) else "Small letters, digits and hyphens, at most 64 characters."
         raise UsageProblem("is no name of a skill.", place=one_line(name, 80), hint=hint)
     if any(one.title == name and one.status != "archived" for one in all_skills(ws)):
-        hint = f"Propose a change of it: kl skill edit {name}"
+        hint = f"A person changes it: kl skill edit {name}"
         raise UsageProblem("there is a skill of this name.", place=name, hint=hint)
     if any(one.title == name and one.status not in ("rejected", "created") for one in _proposals(ws)):
         raise UsageProblem("it is proposed already.", place=name, hint="See: kl proposal list")
@@ -120,7 +120,7 @@ def adopt(ws: Workspace, identifier: str) -> Record:
         hint = f"A person approves it: kl proposal approve {proposal.id}"
         raise UsageProblem(f"is {proposal.status}, not approved.", place=proposal.id, hint=hint)
     if proposal.text("approved_text") != _digest(proposal):
-        hint = f"Review it again: kl proposal reject {proposal.id}, or approve a new one."
+        hint = f"Reject it, and propose it anew: kl proposal reject {proposal.id} --reason …"
         raise UsageProblem("was changed after it was approved.", place=proposal.id, hint=hint)
     related = {name: [skill_node(one) for one in proposal.many(name)] for name in RELATIONS}
     values = {

@@ -202,14 +202,17 @@ def start_use(ws: Workspace, name: str, seed: str = "") -> Use:
 def end_use(ws: Workspace, which: str, success: bool | None = None) -> Use:
     """Record that a use is over; `which`: its ID, or the name of a skill, for the last use that is not over.
 
-    UsageProblem where there is none of the caller's. `success`: what the caller states; receipts count for more.
+    UsageProblem where the caller has none that is open. `success`: what the caller states; receipts count for more.
     """
     who, of = agent(ws.environ), session(ws.environ) or ""
     actor = f"agent:{who}" if who else "human"
     mine = [one for one in uses(ws) if one.actor == actor and which in (one.id, one.name, one.skill)]
     found = [one for one in mine if not one.ended and (one.session == of or one.id == which)]
     if not found:
-        reason = "this use is over already." if mine else "no use of it was begun."
+        if elsewhere := [one for one in mine if not one.ended]:
+            hint = f"Name it by its ID: kl skill done {elsewhere[-1].id}"
+            raise UsageProblem("the use that is open was begun in another session.", place=which, hint=hint)
+        reason = "this use is over already." if mine else "you began no use of it."
         raise UsageProblem(reason, place=which, hint="Begin one: kl skill use NAME")
     use = found[-1]
     body = {"use": use.id, "success": success, "actor": actor}

@@ -46,7 +46,7 @@ def read_given(path: Path, most: int = 256 * 1024 * 1024) -> bytes:
         raise UsageProblem("is not a file.", place=str(path), hint="Write what a pipe or a device gives to a file.")
     content = read_small(path, most=most) or b""
     if len(content) > most:
-        raise UsageProblem(f"has more than {most:,} bytes.", place=str(path), hint="Import it in parts.")
+        raise UsageProblem(f"has more than {most:,} bytes.", place=str(path), hint="Split it, and give its parts.")
     return content
 
 

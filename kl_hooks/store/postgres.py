@@ -35,7 +35,7 @@ _SECRETS: Final = ("password", "sslpassword")
 _LOCK: Final = 0x6B6C
 """First half of the keys of our advisory locks (`kl`); the second is the repository, or 0 for the tables."""
 _SESSION: Final = (
-    # two seconds would end the audit of a large store; an open transaction of a stopped client must not stay
+    # an audit of a large store takes more than two seconds; the transaction of a client that stopped must not stay open
     ("statement_timeout", "60s"), ("lock_timeout", "5s"), ("idle_in_transaction_session_timeout", "120s"),
     # compiling a query takes longer than all of ours
     ("jit", "off"), ("search_path", "kl, pg_temp"),
@@ -369,7 +369,7 @@ class PostgresDatabase:
         try:
             yield
             with _translated_errors(self._server.place):
-                # of a transaction in which a statement failed PostgreSQL makes a ROLLBACK, and reports no error
+                # where a statement of the transaction failed, PostgreSQL answers COMMIT with ROLLBACK, and no error
                 if self._connection.execute("COMMIT").statusmessage != "COMMIT":
                     raise EnvironmentProblem("the transaction failed; nothing was written.", place=self._server.place)
         except BaseException:

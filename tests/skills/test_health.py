@@ -160,6 +160,8 @@ def test_repairs_are_shown_first_and_made_only_when_asked_for(repo: Checkout) ->
     ].many("requires")
     assert after["a"].text("description") == same and repo.kl("skill", "check").stdout == "no conflicts.\n"
     assert "Reads scanned" in (repo.root / ".claude/skills/a/SKILL.md").read_text()
+    write(repo, {"e": text("e", "Makes soup.", requires="no")})
+    assert repo.kl("skill", "check", "--apply").returncode == 1, "what nobody can repair by itself is still wrong"
 
 
 @pytest.mark.requirement("D36", "D37", "D46")
