@@ -2,7 +2,7 @@
 
 Such a process finds a `sitecustomize` in a temporary folder that the test process puts before its `PYTHONPATH`; the
 user's own one runs next. It loads this file and the tracer by path, without pytest and without the package, and writes
-what it executed when it ends. A start to which no report belongs, or that ended otherwise, leaves its test incomplete.
+what it executed when it ends. A process that left no report, or did not end by itself, leaves its test incomplete.
 """
 
 # A Path would look functions up in `os`, which a suite may have replaced.

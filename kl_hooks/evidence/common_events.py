@@ -3,8 +3,8 @@
 A clone's are lines of `refs/notes/kl/events/<writer>`: each line is a batch of events with signatures over it. Lines
 are only added, and merged as a set; an event has a key, so one that is in two batches is one.
 
-They count as receipts do (ADR-0037): where a key that the reader trusts signed the batch, asked when they are read. Of
-others nothing is stored, so whoever can push can neither claim nor reject anything here.
+They count as receipts do (ADR-0037): where a key that the reader trusts signed the batch, asked when they are read.
+Batches of other keys are not stored, so whoever can push can neither claim nor reject anything here.
 """
 
 from __future__ import annotations

@@ -80,10 +80,12 @@ def get_record(ws: Workspace, identifier: str, kind: str = "") -> Record:
     from difflib import get_close_matches  # a millisecond that only a wrong ID costs
 
     kinds = (kind,) if kind else ()
-    known = [one.id for one in list_records(ws, RecordFilter(kinds, archived=True, expired=True))]
+    every = list_records(ws, RecordFilter(kinds, archived=True, expired=True))
+    known = {name.upper(): name for name in ((one.title if by_name else one.id) for one in every)}
     near = get_close_matches(wanted.upper(), known, 1)
-    hint = f"Did you mean {near[0]}?" if near else f"See: kl {kind or 'knowledge'} list"
-    raise UsageProblem(f"there is no {kind or 'record'} of this id.", place=wanted or "''", hint=hint)
+    hint = f"Did you mean {known[near[0]]}?" if near else f"See: kl {kind or 'knowledge'} list"
+    what = f"{kind or 'record'} of this {'name or id' if by_name else 'id'}"
+    raise UsageProblem(f"there is no {what}.", place=wanted or "''", hint=hint)
 
 
 def get_records(ws: Workspace, ids: Sequence[str]) -> list[Record]:

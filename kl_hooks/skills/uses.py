@@ -305,10 +305,10 @@ def _within(moments: Sequence[tuple[int, int]], start: int, end: int) -> list[in
 
 
 def judge(use: Use, runs: Sequence[Receipt], commits: Sequence[str], reverted: Collection[str]) -> Outcome:
-    """Return the outcome of a use: by its last run of tests; else by its commits; else by a person. Pure.
+    """Return the outcome of a use: by its last run of tests and its commits; else by a person. Pure.
 
-    What an agent states of its own use is no evidence. `runs` and `commits`: of its session, oldest first; `reverted`:
-    hashes that later commits reverted.
+    A commit that was reverted is a failure, whatever the tests showed. What an agent states of its own use is no
+    evidence. `runs` and `commits`: of its session, oldest first; `reverted`: hashes that later commits reverted.
     """
     tests = [one for one in runs if one.source == "pytest" and one.result.get("verdict") in ("passed", "failed")]
     failed = [one for one in runs if one.source == "command" and one.result.get("exit") not in (0, None)]

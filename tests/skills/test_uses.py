@@ -133,6 +133,8 @@ def test_receipts_count_for_the_use_that_was_open_in_their_session(repo: Checkou
     # what an agent states of itself is no evidence; what a person states is, where no receipt decides
     end_use(at(repo, 9, "s-2", "bot"), "ocr", success=True)
     assert outcomes(ws, uses(ws))[other.id].success is None
+    with pytest.raises(Exception, match=r"no skill of this name.*Did you mean ocr\?"):
+        start_use(at(repo, 9), "ocrs")
     elsewhere = start_use(at(repo, 9, "s-3", "bot"), "ocr")
     with pytest.raises(Exception, match="in another session") as refused:
         end_use(at(repo, 9, "s-4", "bot"), "ocr")
