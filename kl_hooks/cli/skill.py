@@ -178,8 +178,8 @@ def check(
     print_list(shape, plain, rows, len(rows), "no conflicts.")
     if shape == "text" and not apply_ and any(one.repairs for one in report.open):
         warn("nothing was changed. To make these changes: kl skill check --apply")
-    left = (one for one in report.open if not (apply_ and one.repairs))
-    return FINDINGS if any(one.severity in ("critical", "high") for one in left) else CLEAN
+    left = conflicts.check(initialized_workspace()) if apply_ else report
+    return FINDINGS if any(one.severity in ("critical", "high") for one in left.open) else CLEAN
 
 
 @click.command(epilog="Example: kl skill health")

@@ -186,6 +186,8 @@ def grant(name: str, level: str, shape: str) -> None:
     """
     ws = _person()
     address = _used(ws)
+    if not name.strip():
+        raise UsageProblem("names no role of the server.", place="kl store grant")
     with ws.store.writing(what="granting access") as db, db.transaction():
         db.row("SELECT set_access(?, ?)", (name, _LEVELS.index(level)))
     plain = {"schema": "kl.store.grant/1", "repository": address.repository, "name": name, "level": level}

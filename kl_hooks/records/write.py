@@ -220,7 +220,14 @@ def _store_change(
         text = (read_small(ws.root / before.path, within=ws.root) or b"").decode("utf-8")
         fields = [(one.name, after.values.get(one.name)) for one in kind.all_fields]
         differ = {name: value for name, value in fields if before.values.get(name) != value}
-        files.write(before.path, change_fields(kind, text, differ).encode("utf-8"))
+        try:
+            files.write(before.path, change_fields(kind, text, differ).encode("utf-8"))
+        except ValueError as error:
+            # such as keys that are nested, which other programs write and kl does not
+            hint = "Change the file by hand."
+            raise UsageProblem(
+                f"can't be changed by kl ({str(error).strip(':.')}).", place=before.path, hint=hint
+            ) from None
         return Record(after.kind, after.id, after.values, before.body, before.path)
     if before.path:
         moved = Record(after.kind, after.id, after.values)

@@ -220,20 +220,29 @@ def decide(ws: Workspace, key: str, state: str, reason: str = "") -> Conflict:
 def apply_repairs(ws: Workspace, conflicts: Sequence[Conflict]) -> list[Repair]:
     """Make the changes that end these conflicts, each in its SKILL.md; return them. For people.
 
-    One by one, and each from the file as it is then: two conflicts may change one skill.
+    One by one, and each from the file as it is then: two conflicts may change one skill. Not made, so still open: what
+    would change a file that kl can't write, and a duplicate of a skill that was retired before (of a like b like c, c
+    is no duplicate of a).
     """
     done = []
     for conflict in conflicts:
+        active = {skill.title for skill in all_skills(ws) if skill.status == "active"}
+        if conflict.sort == "duplicate" and not active.issuperset(conflict.skills):
+            continue
         for one in conflict.repairs:
             record = next((skill for skill in all_skills(ws) if skill.title == one.skill), None)
             changes = _changes(record, one) if record is not None else {}
             if record is not None and changes:
-                change_record(ws, record, changes)
+                try:
+                    change_record(ws, record, changes)
+                except UsageProblem:
+                    break
                 done.append(one)
-        if conflict.repairs:
-            ids = {one.title: one.id for one in all_skills(ws)}
-            body = {"key": conflict.key, "state": "resolved", "reason": "kl skill check --apply"}
-            append_events(ws, [Event(_CONFLICT, ids.get(conflict.skills[0], ""), "", body)])
+        else:
+            if conflict.repairs:
+                ids = {one.title: one.id for one in all_skills(ws)}
+                body = {"key": conflict.key, "state": "resolved", "reason": "kl skill check --apply"}
+                append_events(ws, [Event(_CONFLICT, ids.get(conflict.skills[0], ""), "", body)])
     return done
 
 

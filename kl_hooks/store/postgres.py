@@ -424,6 +424,10 @@ def _problem(error: psycopg.Error, place: str) -> Exception:
         return EnvironmentProblem(f"you may not do this ({reason}).", place=place, hint="See: kl store status")
     if isinstance(error, errors.LockNotAvailable | errors.TransactionRollback | errors.QueryCanceled):
         return StoreBusy(f"the server is busy ({reason}).", place=place, hint="Try again.")
+    if isinstance(error, errors.UndefinedObject | errors.InvalidName | errors.ReservedName):
+        # a role to whom access is to be granted; whatever else kl names was made by it
+        hint = "An administrator of the server makes a role: CREATE ROLE NAME LOGIN"
+        return UsageProblem(f"{reason}.", place=place, hint=hint)
     if isinstance(error, errors.UndefinedTable | errors.UndefinedColumn):
         return EnvironmentProblem(
             f"has other tables than this kl ({reason}).", place=place, hint="See: kl store status"
@@ -559,6 +563,9 @@ class Server:
             )
         except driver.Error as error:
             problem = _problem(error, self.place)
+            if problem is error:
+                # what libpq refuses before it connects, such as an unknown parameter: the address, not the server
+                raise UsageProblem(f"is no address ({one_line(str(error))}).", place="kl.store") from None
             if isinstance(problem, EnvironmentProblem):
                 self._away = time.monotonic(), problem
             raise problem from None

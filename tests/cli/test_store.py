@@ -61,6 +61,9 @@ def test_status_grants_and_upgrades(clones: tuple[Checkout, Checkout], team: Tea
     refused = second.kl("store", "use", url)
     assert refused.returncode == 3 and "you have no access to a repository 'shop'" in refused.stderr
     assert first.kl("store", "grant", "ann", "reader").returncode == 0
+    for nobody in ("nobody2", "", "none", 'x"; DROP'):
+        refused = first.kl("store", "grant", nobody, "reader")
+        assert refused.returncode == 2 and "role" in refused.stderr, refused.stderr
     assert second.kl("store", "use", url).returncode == 0
     assert "you are: reader" in second.kl("store", "status").stdout
     assert second.kl("task", "new", "--title", "No").returncode == 3

@@ -164,6 +164,23 @@ def test_repairs_are_shown_first_and_made_only_when_asked_for(repo: Checkout) ->
     assert repo.kl("skill", "check", "--apply").returncode == 1, "what nobody can repair by itself is still wrong"
 
 
+@pytest.mark.requirement("D33", "D36")
+def test_repairs_end_where_they_would_be_wrong_or_can_not_be_written(repo: Checkout) -> None:
+    # each is like the next one, the last not like the first
+    words = [f"alpha{chr(97 + number)}" for number in range(20)]
+    chain = {f"s{start}": text(f"s{start}", " ".join(words[start : start + 14])) for start in range(5)}
+    foreign = "---\nname: n2\ndescription: Brews coffee.\nhooks:\n  a:\n    b: c\n---\n1. Do it.\n"
+    write(repo, {**chain, "n1": text("n1", "Brews coffee."), "n2": foreign,
+                 "z1": text("z1", "Makes tea."), "z2": text("z2", "Makes tea.")})  # fmt: skip
+    edited = repo.kl("skill", "deprecate", "n2")
+    assert edited.returncode == 2 and ".claude/skills/n2/SKILL.md: can't be changed" in edited.stderr
+    assert repo.kl("skill", "check", "--apply").returncode == 1
+    status = {one.title: one.status for one in all_skills(repo.workspace())}
+    assert sorted(name for name in status if status[name] == "deprecated") == ["s1", "s3", "z2"]
+    assert (repo.root / ".claude/skills/n2/SKILL.md").read_text() == foreign
+    assert ["n1", "n2"] in [one["skills"] for one in ask_check(repo)["conflicts"]]
+
+
 @pytest.mark.requirement("D36", "D37", "D46")
 def test_the_scan_of_upkeep_and_the_command_health(repo: Checkout) -> None:
     assert "not assessed" in repo.kl("skill", "health").stdout

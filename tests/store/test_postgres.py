@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from kl_hooks.errors import UsageProblem
 from kl_hooks.store.database import Database
 from kl_hooks.store.postgres import Address, Server
 from tests.store.contract import DatabaseContract, Opener
@@ -33,3 +34,12 @@ class TestPostgres(DatabaseContract):
 
         yield opened
         server.close()
+
+
+@pytest.mark.parametrize(
+    "url", ["postgresql:///x?bogus=1", "postgresql://%zz@h/x", "postgresql:///x?connect_timeout=nan"]
+)
+def test_what_the_driver_refuses_as_an_address_is_a_wrong_setting(url: str) -> None:
+    pytest.importorskip("psycopg")
+    with pytest.raises(UsageProblem, match="is no address"):
+        Server(Address(url, "repo", "clone"), 5.0).open(read_only=True)
