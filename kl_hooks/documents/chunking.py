@@ -21,7 +21,7 @@ from kl_hooks.config.settings import CHUNK_SIZES, STRATEGIES
 from kl_hooks.model.text import one_line
 from kl_hooks.records.pages import PageSection, parse_page
 
-_VERSION: Final = 2
+_VERSION: Final = 3
 """Raised when the same text is cut in another way: then every document is cut again."""
 _MOST_BYTES: Final = 10_000_000
 """Of a document: what is larger is data. It is refused with its size."""
@@ -188,6 +188,7 @@ class _HtmlReader(HTMLParser):
     """Writes a page of HTML as Markdown: headings, paragraphs, lists, code and the rows of tables."""
 
     _HIDDEN = frozenset(("script", "style", "template", "noscript", "svg", "head", "nav"))
+    _IN_HEAD = frozenset(("title", "meta", "link", "base", "script", "style", "template", "noscript"))
     _BLOCKS = frozenset((
         "p", "div", "section", "article", "main", "header", "footer", "ul", "ol", "dl", "dt", "dd", "table",
         "blockquote", "figure", "form", "hr", "body", "br",
@@ -201,6 +202,8 @@ class _HtmlReader(HTMLParser):
         self._pre = self._in_title = False
 
     def handle_starttag(self, tag: str, attrs: object) -> None:
+        if self._hidden == ["head"] and tag not in self._IN_HEAD:
+            self._hidden = []  # the end tag of a head may be omitted (HTML, 13.1.2.4)
         if tag == "title":
             self._in_title = True
         elif tag in self._HIDDEN:

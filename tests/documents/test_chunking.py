@@ -168,6 +168,13 @@ def test_html_is_read_as_headings_paragraphs_lists_code_and_tables() -> None:
     assert cut_bytes("a.htm", b"<title>Only a title</title><p>Text", Chunking()).title == "Only a title"
 
 
+def test_a_head_of_html_ends_where_what_is_shown_begins() -> None:
+    for middle in ("<body>", "", "</head>", "<body class=a>"):
+        page = f"<html><head><meta x><title>Site</title><script>evil()</script>{middle}<p>Shown.<h2>More</h2><p>Text."
+        found = cut_bytes("a.html", page.encode(), Chunking())
+        assert found.text == "# Site\n\nShown.\n\n## More\n\nText.\n"
+
+
 @given(st.text(alphabet="<>/apreh1 td!-&;=\"'\n", max_size=80))
 def test_any_text_is_read_as_html(text: str) -> None:
     assert not cut_bytes("a.html", text.encode(), Chunking()).error
