@@ -236,6 +236,9 @@ class SqliteDatabase:
             yield
         except sqlite3.Error as error:
             raise _translate(error, self.path) from error
+        except UnicodeDecodeError as error:
+            # the message of an error that quotes damaged text, such as a table's name, is no text itself
+            raise damaged_error(self.path, f"can't be read ({error})") from error
 
 
 def _translate(error: sqlite3.Error, path: Path) -> Exception:

@@ -26,6 +26,8 @@ IGNORED = "__pycache__/\n.pytest_cache/\n"
 WORKFLOW = form("ci/github-workflow.yml")
 FORK = {"head": {"repo": {"full_name": "stranger/shop"}}}
 """The part of a payload that shows that the commits are from somebody else's repository."""
+SYMBOLS = {"PYTEST_ADDOPTS": "--kl-symbols=on"}
+"""Before CPython 3.12 what tests execute is recorded on request."""
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +81,7 @@ def blocking(report: Path) -> list[dict[str, Any]]:
 
 @pytest.mark.slow
 def test_a_workflow_passes_clean_content_and_fails_an_import_across_layers(origin: Checkout, tmp_path: Path) -> None:
-    runner = Runner(tmp_path, origin, dict(os.environ))
+    runner = Runner(tmp_path, origin, dict(os.environ) | SYMBOLS)
     clean = runner.start(WORKFLOW, pushed(origin))
     assert (clean["kl"].result, clean["code-scanning"].result) == ("success", "success"), clean["kl"].log
     assert runner.shell.installed == ["--editable . pytest kl-hooks"]
@@ -180,7 +182,7 @@ def test_the_action_fails_loosened_rules_and_failing_tests(origin: Checkout, tmp
 @pytest.mark.slow
 def test_a_gitlab_job_passes_clean_content_and_fails_an_import_across_layers(origin: Checkout, tmp_path: Path) -> None:
     job = form("ci/gitlab-ci.yml")
-    runner = gitlab.Runner(tmp_path, origin, dict(os.environ))
+    runner = gitlab.Runner(tmp_path, origin, dict(os.environ) | SYMBOLS)
     main, drift = origin.git("rev-parse", "main"), origin.git("rev-parse", "drift")
     pushed = {"CI_COMMIT_BRANCH": "main", "CI_DEFAULT_BRANCH": "main", "CI_COMMIT_TITLE": "Sum the orders"}
     clean = runner.start(job, main, pushed)

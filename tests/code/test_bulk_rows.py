@@ -50,7 +50,7 @@ def tables_of(ws: Workspace) -> dict[str, list[tuple[Any, ...]]]:
     """The graph, and how it is updated."""
     with ws.store.reading("graph") as db:
         assert db is not None
-        more = {"consulted": "path, keys", "scanned": "path, names", "naming": "name, asked_for"}
+        more = {"consulted": "path, keys", "said": "path, names", "naming": "name, asked_for"}
         return graph_of(ws) | {name: sorted(db.rows(f"SELECT {columns} FROM {name}")) for name, columns in more.items()}
 
 

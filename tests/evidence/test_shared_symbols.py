@@ -42,7 +42,7 @@ def published(ci: Checkout, key: Path) -> None:
     ci.commit("sums")
     ci.git("push", "-q", "origin", "HEAD")
     prepare_state(ci.workspace().state)
-    done = ci.pytest("-q", "-p", "no:cacheprovider")
+    done = ci.pytest("-q", "-p", "no:cacheprovider", "--kl-symbols=on")
     assert "1 passed" in done.stdout, done
     done = ci.kl("sync", "--sign", str(key))
     assert (done.returncode, "pushed" in done.stdout) == (0, True), done

@@ -214,6 +214,15 @@ def test_damage_within_is_reported_when_it_is_met(path: Path) -> None:
         db.rows("SELECT * FROM thing")
 
 
+def test_damage_in_the_name_of_a_table_is_damage(path: Path) -> None:
+    """SQLite quotes the name in its message, which Python then can't decode."""
+    with closing(open_sqlite(path, write=True)) as db, db.transaction():
+        db.execute("CREATE TABLE second (n INTEGER)")
+    path.write_bytes(path.read_bytes().replace(b"tablesecondsecond", b"tables\xa0condsecond"))
+    with pytest.raises(StoreDamaged, match="can't be read"), closing(open_sqlite(path, write=False)) as db:
+        db.rows("SELECT * FROM second")
+
+
 def test_after_an_unclean_stop_damage_is_looked_for(path: Path) -> None:
     with closing(open_sqlite(path, write=True)) as db, db.transaction():
         db.many("INSERT INTO thing (id, n) VALUES (?, 1)", [(f"{n:0100}",) for n in range(2000)])

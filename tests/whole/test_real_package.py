@@ -112,10 +112,10 @@ def test_recording_changes_nothing_about_a_run(pin: str, h11: Checkout, tmp_path
 
 def test_evidence_of_a_dirty_run_holds_for_the_commit_that_follows(h11: Checkout) -> None:
     path = h11.root / "h11" / "_version.py"
-    path.write_text(path.read_text(encoding="utf-8") + "\n# changed\n", encoding="utf-8")
+    path.write_text(path.read_text(encoding="utf-8") + "\nCHANGED = True\n", encoding="utf-8")
     h11.kl("verify", code=1)
     h11.pytest()
-    h11.run("git", "commit", "-qam", "Change a comment")
+    h11.run("git", "commit", "-qam", "Add a constant")
     proven = h11.json("verify")
     assert proven["proven"] is True
     assert proven["tree"] == h11.run("git", "rev-parse", "HEAD^{tree}").strip()
