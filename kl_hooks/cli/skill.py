@@ -10,10 +10,11 @@ from kl_hooks.cli.options import format_option, given, top_option
 from kl_hooks.cli.output import counted, initialized_workspace, print_answer, print_list, warn, workspace
 from kl_hooks.cli.record_output import agent_access, print_record, warn_of_index_problems
 from kl_hooks.clock import iso
-from kl_hooks.errors import CLEAN, FINDINGS, UsageProblem
+from kl_hooks.errors import CLEAN, FINDINGS, EnvironmentProblem, UsageProblem
 from kl_hooks.evidence.provenance import agent
 from kl_hooks.kinds.catalog import SKILL
 from kl_hooks.model.text import one_line
+from kl_hooks.records.sync import last_sync
 from kl_hooks.skills import health as conflicts
 from kl_hooks.skills import library, proposals
 from kl_hooks.skills.uses import effectiveness_of, end_use, outcomes, skill_context, start_use, uses, variants
@@ -153,23 +154,29 @@ def check(
 ) -> int:
     """List conflicts: duplicates, overlaps, cycles, missing requirements, contradictions, stale and unconnected skills.
 
-    Exit code 1 where there is a critical or high one that --apply does not end. Nothing is changed without it.
+    Exit code 1 where there is a critical or high one that --apply does not end, or a file that can't be read. Nothing
+    is changed without it.
     """
-    ws = workspace()
+    ws = initialized_workspace()
     if (name := agent(ws.environ)) and (apply_ or acknowledge or resolve or dismiss):
         raise UsageProblem(f"only a person changes skills or conflicts, and this is {name}.", place="kl skill check")
     for key, state in ((acknowledge, "acknowledged"), (resolve, "resolved"), (dismiss, "dismissed")):
         if key:
             if state == "dismissed" and not reason.strip():
                 raise UsageProblem("dismiss needs a reason.", place=key, hint="Give it: --reason …")
-            conflicts.decide(initialized_workspace(), key, state, reason)
-    report, now = conflicts.check(ws, record=ws.initialized), ws.clock.now()
-    changed = conflicts.apply_repairs(initialized_workspace(), report.open) if apply_ else []
+            conflicts.decide(ws, key, state, reason)
+    report, now = conflicts.check(ws), ws.clock.now()
+    read = last_sync(ws)
+    if read.trouble:  # a check of what was indexed before could pass what is wrong now
+        raise EnvironmentProblem(f"the skills can't be read: {read.trouble}", place=str(ws.root), hint="See: kl doctor")
+    unread = [one for one in read.problems if one.path.startswith(tuple(f"{folder}/" for folder in SKILL.folders))]
+    changed = conflicts.apply_repairs(ws, report.open) if apply_ else []
     plain = {
         "schema": "kl.skill.check/1", "conflicts": [one.to_dict(now) for one in report.open],
         "suppressed": report.suppressed, "changed": [one._asdict() for one in changed],
+        "unread": [{"path": one.path, "line": one.line, "reason": one.message} for one in unread],
     }  # fmt: skip
-    rows = []
+    rows = [str(one) for one in unread]
     for one in report.open[:limit]:
         rows.append(
             f"{one.key}  {one.severity:<9} {one.sort}: {one.reason}" + f" ({one.state})" * (one.state != "detected")
@@ -178,8 +185,8 @@ def check(
     print_list(shape, plain, rows, len(rows), "no conflicts.")
     if shape == "text" and not apply_ and any(one.repairs for one in report.open):
         warn("nothing was changed. To make these changes: kl skill check --apply")
-    left = conflicts.check(initialized_workspace()) if apply_ else report
-    return FINDINGS if any(one.severity in ("critical", "high") for one in left.open) else CLEAN
+    left = conflicts.check(ws) if apply_ else report
+    return FINDINGS if unread or any(one.severity in ("critical", "high") for one in left.open) else CLEAN
 
 
 @click.command(epilog="Example: kl skill health")

@@ -43,6 +43,8 @@ _SORTS: Final[Mapping[str, str]] = {
 }  # fmt: skip
 """Conflict → its severity."""
 _CONFLICT: Final = "skill_conflict"
+_REPAIRED: Final = "kl skill check --apply"
+"""Reason of a conflict that was resolved by a change."""
 _SUPPRESSED: Final = 30
 """Days in which a conflict that was resolved or dismissed is not reported again."""
 _DUPLICATE, _OVERLAPPING, _CONNECTED = 0.92, 0.70, 0.5
@@ -241,7 +243,7 @@ def apply_repairs(ws: Workspace, conflicts: Sequence[Conflict]) -> list[Repair]:
         else:
             if conflict.repairs:
                 ids = {one.title: one.id for one in all_skills(ws)}
-                body = {"key": conflict.key, "state": "resolved", "reason": "kl skill check --apply"}
+                body = {"key": conflict.key, "state": "resolved", "reason": _REPAIRED}
                 append_events(ws, [Event(_CONFLICT, ids.get(conflict.skills[0], ""), "", body)])
     return done
 
@@ -265,7 +267,8 @@ def _states(ws: Workspace) -> dict[str, tuple[str, int, int]]:
     for one in list_events(ws, name=_CONFLICT):
         key, state, at = str(one.body.get("key")), str(one.body.get("state")), micros(one.at)
         since = found[key][1] if key in found and state != STATES[0] else at
-        found[key] = (state, since, at)
+        # whoever takes a repair back (git checkout) has the conflict again: nobody decided that it is none
+        found[key] = ("" if one.body.get("reason") == _REPAIRED else state, since, at)
     return found
 
 

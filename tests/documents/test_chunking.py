@@ -175,6 +175,14 @@ def test_a_head_of_html_ends_where_what_is_shown_begins() -> None:
         assert found.text == "# Site\n\nShown.\n\n## More\n\nText.\n"
 
 
+@pytest.mark.parametrize("opened", ["<!--", "<![CDATA[", "<?", "<a ", "<a href='", "</a "])
+def test_what_html_never_closes_is_looked_for_once(opened: str) -> None:
+    """Without the guard html.parser takes minutes for some of these."""
+    page = "<p>Shown.</p><!-- closed --><p>a < b</p>" + opened * 20_000
+    found = cut_bytes("a.html", page.encode(), Chunking())
+    assert found.text.startswith("Shown.\n\na < b")
+
+
 @given(st.text(alphabet="<>/apreh1 td!-&;=\"'\n", max_size=80))
 def test_any_text_is_read_as_html(text: str) -> None:
     assert not cut_bytes("a.html", text.encode(), Chunking()).error

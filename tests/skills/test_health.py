@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from time import perf_counter
 
 import pytest
@@ -160,8 +161,28 @@ def test_repairs_are_shown_first_and_made_only_when_asked_for(repo: Checkout) ->
     ].many("requires")
     assert after["a"].text("description") == same and repo.kl("skill", "check").stdout == "no conflicts.\n"
     assert "Reads scanned" in (repo.root / ".claude/skills/a/SKILL.md").read_text()
+    repo.git("checkout", "-q", ".claude")
+    assert "would change  b: deprecated" in repo.kl("skill", "check").stdout, "who takes a repair back has it again"
+    repo.kl("skill", "check", "--apply")
     write(repo, {"e": text("e", "Makes soup.", requires="no")})
     assert repo.kl("skill", "check", "--apply").returncode == 1, "what nobody can repair by itself is still wrong"
+
+
+def test_what_can_not_be_read_does_not_pass(repo: Checkout) -> None:
+    write(repo, {"a": text("a", "Reads scanned pages.")})
+    assert repo.kl("skill", "check").returncode == 0
+    repo.write(".claude/skills/b/SKILL.md", "---\nname: [\n---\n")
+    done = repo.kl("skill", "check", "--format", "json")
+    assert (done.returncode, [one["path"] for one in json.loads(done.stdout)["unread"]]) == (
+        1, [".claude/skills/b/SKILL.md"],
+    )  # fmt: skip
+    assert ".claude/skills/b/SKILL.md:" in repo.kl("skill", "check").stdout
+    # the graph can't be brought up to date: what was indexed before would pass
+    shutil.rmtree(repo.state / "graph")
+    (repo.state / "graph").write_text("in the way", encoding="utf-8")
+    assert repo.kl("skill", "check").returncode == 3
+    shutil.rmtree(repo.root / ".kl")
+    assert repo.kl("skill", "check").returncode != 0
 
 
 @pytest.mark.requirement("D33", "D36")
