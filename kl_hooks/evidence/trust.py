@@ -26,21 +26,21 @@ class OriginMeaning(NamedTuple):
 
 ORIGINS: Final = {
     "local": OriginMeaning(
-        "recorded in this store", "nothing edited it since a head of the chain that somebody remembers",
-        "that the tests ran as it states: whoever may run code here can write such a receipt",
+        "recorded in this store", "nothing edited it since a head of the chain that was noted elsewhere",
+        "that the tests ran as it states: any program that may run here can write such a receipt",
     ),
     IMPORTED: OriginMeaning(
         "imported, and no trusted key signed it", "its hashes fit", "where it comes from: it counts for nothing"
     ),
     "signed": OriginMeaning(
         "signed by a trusted key of a person",
-        "whoever has the key vouches for this receipt: content, commit, run, results",
+        "the owner of the key vouches for this receipt: content, commit, run, results",
         "that the tests ran; that the key was not stolen; that its owner looked",
     ),
     "ci": OriginMeaning(
         "signed by a trusted key of a CI",
-        "whoever has the CI's key vouches for this receipt: content, commit, run, results",
-        "that nobody changed the workflow, or runs code where the key is",
+        "the owner of the CI's key vouches for this receipt: content, commit, run, results",
+        "that the workflow was not changed, and no other code ran where the key is",
     ),
 }  # fmt: skip
 """Beginning of an origin → what it means."""

@@ -232,7 +232,7 @@ def push_notes(repo: Repository, remote: str, writer: str, remarks: list[str]) -
                 return False
             for ref, there in refs.items():
                 _merge(repo, ref, _tip(repo, there))
-    remarks.append(f"not pushed: in {_TRIES} tries somebody else pushed first. Nothing is lost: run kl sync again.")
+    remarks.append(f"not pushed: another push was first in each of {_TRIES} tries. Nothing is lost: run kl sync again.")
     return False
 
 

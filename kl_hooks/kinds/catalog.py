@@ -496,7 +496,7 @@ SKILL: Final = Kind(
 
 PROPOSAL: Final = Kind(
     name="proposal", plural="proposals", prefix="PROP",
-    purpose="A skill that somebody proposes; a person reviews it before there is a file that agents read.",
+    purpose="A skill that is proposed; a person reviews it before there is a file that agents read.",
     storage="state", nature="observation",
     statuses=("draft", "proposed", "under_review", "approved", "created", "rejected"), live=(),
     section="Proposed skills",

@@ -11,7 +11,7 @@ import json
 import os
 import re
 import stat
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -142,41 +142,40 @@ def _folders(kind: Kind) -> tuple[str, ...]:
     return () if kind.folders else (kind_folder(kind), kind_folder(kind) + "archive/")
 
 
-def _scan_folder(root: Path, folder: str, old: int, found: dict[str, str]) -> None:
+def _entries(folder: Path) -> Iterator[os.DirEntry[str]]:
+    """What is in a folder; nothing of one that is not there."""
     try:
-        entries = os.scandir(root / folder)
+        entries = os.scandir(folder)
     except (FileNotFoundError, NotADirectoryError):
         return
     with entries:
-        for entry in entries:
-            name = entry.name
-            if name.endswith(".md") and name not in _GENERATED:
-                state = entry.stat(follow_symlinks=False)  # a link may lead out of the repository
-                if stat.S_ISREG(state.st_mode):
-                    path = folder + (name if name.isascii() else os.fsencode(name).decode("utf-8", "replace"))
-                    found[path] = _stamp(state, old)
+        yield from entries
+
+
+def _scan_folder(root: Path, folder: str, old: int, found: dict[str, str]) -> None:
+    for entry in _entries(root / folder):
+        name = entry.name
+        if name.endswith(".md") and name not in _GENERATED:
+            state = entry.stat(follow_symlinks=False)  # a link may lead out of the repository
+            if stat.S_ISREG(state.st_mode):
+                path = folder + (name if name.isascii() else os.fsencode(name).decode("utf-8", "replace"))
+                found[path] = _stamp(state, old)
 
 
 def _scan_skills(root: Path, folder: str, old: int, found: dict[str, str]) -> None:
     # each part of the way: agents' own set-up often makes one folder of these a link to another, or out of here
     if any((root / one).is_symlink() for one in (folder.partition("/")[0], folder)):
         return
-    try:
-        entries = os.scandir(root / folder)
-    except (FileNotFoundError, NotADirectoryError):
-        return
-    with entries:
-        for entry in entries:
-            if not entry.is_dir(follow_symlinks=False):
-                continue
-            try:
-                state = os.lstat(os.path.join(entry.path, SKILL_FILE))  # noqa: PTH118 (half the time of Path)
-            except OSError:
-                continue
-            if stat.S_ISREG(state.st_mode):
-                found[f"{folder}/{os.fsencode(entry.name).decode('utf-8', 'replace')}/{SKILL_FILE}"] = _stamp(
-                    state, old
-                )
+    for entry in _entries(root / folder):
+        if not entry.is_dir(follow_symlinks=False):
+            continue
+        try:
+            state = os.lstat(os.path.join(entry.path, SKILL_FILE))  # noqa: PTH118 (half the time of Path)
+        except OSError:
+            continue
+        if stat.S_ISREG(state.st_mode):
+            name = os.fsencode(entry.name).decode("utf-8", "replace")
+            found[f"{folder}/{name}/{SKILL_FILE}"] = _stamp(state, old)
 
 
 def _stamp(state: os.stat_result, old: int) -> str:

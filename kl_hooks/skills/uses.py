@@ -181,7 +181,7 @@ def start_use(ws: Workspace, name: str, seed: str = "") -> Use:
     record = find_skill(ws, name)
     if reason := not_live_reason(ws, record):
         hint = "A person commits its file, or changes its status: kl skill activate"
-        raise UsageProblem(f"is not in force ({reason}), so nobody should follow it.", place=record.title, hint=hint)
+        raise UsageProblem(f"is not in force ({reason}), so it is not to be followed.", place=record.title, hint=hint)
     who, of = agent(ws.environ), session(ws.environ) or ""
     seed = one_line(seed, 200) or of or os.urandom(8).hex()
     found = variants(ws, record)

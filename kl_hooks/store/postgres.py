@@ -254,7 +254,7 @@ BEGIN
         RAISE insufficient_privilege USING MESSAGE = 'only an admin of the repository changes who may use it';
     END IF;
     IF who = session_user THEN
-        RAISE insufficient_privilege USING MESSAGE = 'nobody changes what they may do themselves';
+        RAISE insufficient_privilege USING MESSAGE = 'an admin cannot change their own access: another admin does';
     END IF;
     DELETE FROM kl.access WHERE repository = here AND member = who;
     IF wanted > 0 THEN

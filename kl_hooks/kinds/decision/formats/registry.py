@@ -60,14 +60,21 @@ _KEYS: Final = {
 
 def read_madr(text: str) -> Entry:
     """Return the decision in a file. NotReadable with line and reason."""
+    return _read_sections(text, lambda heading: field_of_heading(heading) == "decision", _read_outcome, "# …")
+
+
+def _read_sections(
+    text: str, is_special: Callable[[str], bool], read: Callable[[Draft, Section], None], title: str
+) -> Entry:
+    """Return the decision in a file, of which `read` reads the sections whose headings are special."""
     draft, number, sections = read_markdown(text)
     for part in sections:
-        if field_of_heading(part.heading) == "decision":
-            _read_outcome(draft, part)
+        if is_special(part.heading):
+            read(draft, part)
         else:
             draft.section(part)
     if "title" not in draft.values:
-        raise NotReadable("has no title: a heading `# …` is missing.")
+        raise NotReadable(f"has no title: a heading `{title}` is missing.")
     return draft.entry(number)
 
 
@@ -129,15 +136,7 @@ _NO_LINK: Final = str.maketrans("[]()<>", "      ")
 
 def read_nygard(text: str) -> Entry:
     """Return the decision in a file. NotReadable with line and reason."""
-    draft, number, sections = read_markdown(text)
-    for part in sections:
-        if part.heading.strip().lower() == "status":
-            _read_status(draft, part)
-        else:
-            draft.section(part)
-    if "title" not in draft.values:
-        raise NotReadable("has no title: a heading `# 1. …` is missing.")
-    return draft.entry(number)
+    return _read_sections(text, lambda heading: heading.strip().lower() == "status", _read_status, "# 1. …")
 
 
 def _read_status(draft: Draft, part: Section) -> None:
