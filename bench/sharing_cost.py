@@ -1,4 +1,6 @@
-"""What sharing evidence costs: a commit and a `git push` without kl, with its hooks, and `kl sync` signed and unsigned.
+"""What sharing evidence costs: a commit and a `git push` with and without kl's hooks, and `kl sync`, signed or not.
+
+With layers the hooks start Python to check them, and without them nothing.
 
 Each side makes a commit of its own; a run of TESTS tests with what they executed is recorded for it. The sides in turn,
 medians, and ratios to git alone.
@@ -20,7 +22,7 @@ KL = (sys.executable, "-m", "kl_hooks")
 class Clone:
     """A clone with a server of its own, in which commits are made and runs recorded."""
 
-    def __init__(self, folder: Path, tests: int, hooks: bool) -> None:
+    def __init__(self, folder: Path, tests: int, kind: str) -> None:
         self.root, server = folder / "work", folder / "server.git"
         self._number, self._tests = 0, tests
         subprocess.run(["git", "init", "-q", "--bare", str(server)], check=True)
@@ -33,7 +35,9 @@ class Clone:
         self._write(".gitignore", "__pycache__/\n.pytest_cache/\n")
         self._write(".kl/README.md", "Here.\n")
         self._write("code_0.py", "def one(n):\n    return n\n")
-        if hooks:
+        if kind == "layers":
+            self._write(".kl/architecture.yaml", "layers:\n- {name: code, paths: ['*.py'], may_depend_on: []}\n")
+        if kind in ("hooks", "layers"):
             command(*KL, "hooks", "install", cwd=self.root)
 
     def _git(self, *args: str) -> None:
@@ -74,17 +78,19 @@ def main() -> int:
         key = folder / "key"
         subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(key)], check=True)
         clones = {}
-        for kind in ("plain", "hooks", "unsigned", "signed"):
+        for kind in ("plain", "hooks", "layers", "unsigned", "signed"):
             (folder / kind).mkdir()
-            clones[kind] = Clone(folder / kind, options.tests, kind == "hooks")
+            clones[kind] = Clone(folder / kind, options.tests, kind)
         found = median_costs({
             "git commit": clones["plain"].commit, "git commit, kl's hooks": clones["hooks"].commit,
+            "git commit, hooks and layers": clones["layers"].commit,
             "git push": clones["plain"].push, "git push, kl's hooks": clones["hooks"].push,
+            "git push, hooks and layers": clones["layers"].push,
             "kl sync": clones["unsigned"].sync, "kl sync, signed": lambda: clones["signed"].sync("--sign", str(key)),
         }, options.rounds)  # fmt: skip
     for name, one in found.items():
         base = found["git commit" if "commit" in name else "git push"]
-        print(f"{name:<24} {one.cpu:7.0f} ms CPU {one.wall:7.0f} ms   {one.cpu / base.cpu:5.1f} x git's")
+        print(f"{name:<28} {one.cpu:7.0f} ms CPU {one.wall:7.0f} ms   {one.cpu / base.cpu:5.1f} x git's")
     return 0
 
 

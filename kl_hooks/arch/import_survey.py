@@ -628,7 +628,7 @@ class Survey:
 
 def survey_imports(ws: Workspace, content: Content) -> Survey:
     """Read the imports of `content`. Database and cache only make it faster: their failure is a note, or nothing."""
-    scanners, notes = scanners_of(ws.plugins), list[str]()
+    scanners, notes = scanners_of(ws), list[str]()
     store = ws.store if ws.initialized else None  # a look at a repository without .kl/ leaves nothing
     cache = ws.state.cache if ws.initialized else None
     key = cache_key(ws.root, [scanner.version for scanner in scanners])

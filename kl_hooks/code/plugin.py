@@ -101,6 +101,6 @@ def kl_schema() -> Schema:
 def kl_scanners() -> Sequence[Scanner]:
     """Python, by the standard library's parser."""
     # hooks are loaded at every start: what they need is imported when they are called (ADR-0024)
-    from kl_hooks.code.scanner.python import VERSION, imports_guarded, scan_guarded
+    from kl_hooks.code.scanner.python import own_scanners
 
-    return [Scanner("python", (".py",), VERSION, scan_guarded, imports_guarded)]
+    return own_scanners()

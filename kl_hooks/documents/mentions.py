@@ -178,7 +178,7 @@ def _old_hashes(ws: Workspace, repo: Repository, commit: str, paths: Iterable[st
             for part in chunks(same)
             for one in (select_symbols(db, f"path IN ({placeholders(part)})", part) if db else ())
         }
-    scanners = scanners_of(ws.plugins)
+    scanners = scanners_of(ws)
     others = sorted(blobs.keys() - set(same))
     for path, content in zip(others, read_blobs(repo, [blobs[path] for path in others]), strict=True):
         scanner = scanner_of(path, scanners)

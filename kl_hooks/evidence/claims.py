@@ -96,16 +96,16 @@ def current_claims(
 
 
 def _without_flaky(claim: Claim, flaky: FlakyPasses, receipts: Mapping[str, Receipt]) -> Claim:
-    """The claim in which a pass of a flaky test is no hard evidence."""
+    """The claim in which a pass of a flaky test is no hard evidence, and no word for one."""
     if not claim.about.startswith("test:"):
         return claim
     found = {
         one.receipt: why for one in claim.support
-        if one.speaks == "for" and one.observation.hard and one.receipt in receipts
+        if one.speaks == "for" and (one.observation.hard or one.observation.asserted) and one.receipt in receipts
         and (why := flaky.why(claim.about, receipts[one.receipt]))
     }  # fmt: skip
     support = [
-        replace(one, observation=replace(one.observation, hard=False, why_not=found[one.receipt]))
+        replace(one, observation=replace(one.observation, hard=False, asserted=False, why_not=found[one.receipt]))
         if one.receipt in found else one for one in claim.support
     ]  # fmt: skip
     return replace(claim, support=tuple(support), reasons=(*claim.reasons, *dict.fromkeys(found.values())))
@@ -197,7 +197,9 @@ def _derived_claim(
                 support.append(replace(seen, observation=replace(seen.observation, run=entry.receipt.run)))
     reasons = [] if here else [f"observed on tree {(newest or 'unknown')[:12]}; the content has changed since"]
     if any(s.speaks == "against" for s in support):
-        support = [replace(s, observation=replace(s.observation, hard=False, why_not=FLAKY)) for s in support]
+        support = [
+            replace(s, observation=replace(s.observation, hard=False, asserted=False, why_not=FLAKY)) for s in support
+        ]
         reasons.append("it also failed on this very content: flaky, until something is changed")
     return Claim(
         found[0][2].format(split_id(subject)[1]), subject, "auto", found[-1][0].receipt.started, None, tuple(support),

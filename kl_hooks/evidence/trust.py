@@ -30,7 +30,8 @@ ORIGINS: Final = {
         "that the tests ran as it states: any program that may run here can write such a receipt",
     ),
     IMPORTED: OriginMeaning(
-        "imported, and no trusted key signed it", "its hashes fit", "where it comes from: it counts for nothing"
+        "imported, and no trusted key signed it", "its hashes fit",
+        "where it comes from, or that anything ran: it is somebody's word, and no gate counts it",
     ),
     "signed": OriginMeaning(
         "signed by a trusted key of a person",
@@ -60,6 +61,7 @@ def observation(receipt: Receipt, evidence: Evidence, origin: str = "local") -> 
     return Observation(
         evidence.kind, receipt.observer, origin if attested else receipt.producer, receipt.run, hard, why,
         environment_key(receipt), execution_mode(receipt), attested,
+        origin.startswith(IMPORTED) and evidence.kind in HARD_CLASSES and not _why_weak(receipt, evidence),
     )  # fmt: skip
 
 
@@ -90,8 +92,15 @@ def execution_mode(receipt: Receipt) -> str:
 
 def why_not_hard(receipt: Receipt, evidence: Evidence, origin: str = "local") -> str:
     """In one phrase why it can't count as hard; empty where it can."""
-    if origin.startswith(IMPORTED):
-        return f"imported, and {origin.partition('; ')[2] or 'no trusted key signed it'}"
+    weak = _why_weak(receipt, evidence)
+    if not origin.startswith(IMPORTED):
+        return weak
+    word = f"imported, and {origin.partition('; ')[2] or 'no trusted key signed it'}"
+    return f"{word}; {weak}" if weak else f"{word}: assumed"
+
+
+def _why_weak(receipt: Receipt, evidence: Evidence) -> str:
+    """The same for a receipt of this store."""
     if evidence.outcome == "flaky":
         return "flaky: it passed only on a later attempt"
     if not receipt.result.get("complete"):

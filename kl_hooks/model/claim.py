@@ -48,6 +48,8 @@ class Observation:
     """`serial`, `distributed`, `random:<plugin>:<seed>` …; empty: unknown."""
     attested: bool = False
     """Whether its producer is proven, by the signature of a trusted key. Nothing in the environment proves one."""
+    asserted: bool = False
+    """Whether it is hard by somebody's word alone: imported, and no trusted key signed it (ADR-0047)."""
 
 
 _EXECUTION: Final = frozenset({"TestResult", "ExitCode"})
@@ -89,7 +91,7 @@ def tier(observations: Iterable[Observation], rule: str = "independent") -> Tier
         return Tier.VERIFIED
     if hard or any(o.kind in ("ADR", "RepositoryMemory", "EvidenceGraph") for o in seen):
         return Tier.INFERRED
-    return Tier.ASSUMED if any(o.kind == "AgentAssertion" for o in seen) else Tier.GUESSED
+    return Tier.ASSUMED if any(o.asserted or o.kind == "AgentAssertion" for o in seen) else Tier.GUESSED
 
 
 OLDER_TREE: Final = "older tree"

@@ -157,7 +157,7 @@ def symbols_of_files(
 
 def symbols_of_content(ws: Workspace, entries: Sequence[FileEntry], read: Read) -> dict[str, FileSymbols]:
     """Path → what each of these files defines. `read`: as `facts_of`; only contents never seen before are read."""
-    found = facts_of(ws.store, entries, read, scanners_of(ws.plugins))
+    found = facts_of(ws.store, entries, read, scanners_of(ws))
     return {path: file_symbols(facts) for path, facts in found.items()}
 
 

@@ -141,7 +141,7 @@ class _Resolver:
 
     def __init__(self, ws: Workspace, repo: Repository, trace: Trace, tree: str | None) -> None:
         self._ws, self._repo, self._trace = ws, repo, trace
-        self._scanners = scanners_of(ws.plugins)
+        self._scanners = scanners_of(ws)
         self._source, self._tracked = "objects" if tree else "worktree", set[str]()
         suffixes = (".py", *MARKERS)
         if tree:

@@ -77,9 +77,7 @@ def seen(ws: Workspace) -> tuple[object, ...]:
 def anew(ws: Workspace) -> import_survey.ImportIndex:
     here = load_content(ws)
     python = [entry for entry in here.entries if entry.path.endswith(".py")]
-    return import_survey.build_index(
-        here.entries, facts_of(None, python, here.read, scanners_of(ws.plugins), symbols=False)
-    )
+    return import_survey.build_index(here.entries, facts_of(None, python, here.read, scanners_of(ws), symbols=False))
 
 
 @pytest.fixture
@@ -118,7 +116,7 @@ def test_cached_or_not_it_is_the_same(
         assert ws.initialized
         expected = anew(ws)
         stored = import_survey.load_index(
-            ws.state.cache, import_survey.cache_key(ws.root, [s.version for s in scanners_of(ws.plugins)])
+            ws.state.cache, import_survey.cache_key(ws.root, [s.version for s in scanners_of(ws)])
         )
         used += stored is not None
         found = import_survey.survey_imports(ws, load_content(ws))
@@ -151,7 +149,7 @@ def test_only_what_changed_is_read(ws: Workspace, tmp_path: Path, monkeypatch: p
 
 
 def stored_key(ws: Workspace) -> str:
-    return import_survey.cache_key(ws.root, [s.version for s in scanners_of(ws.plugins)])
+    return import_survey.cache_key(ws.root, [s.version for s in scanners_of(ws)])
 
 
 BROKEN = [
@@ -185,7 +183,7 @@ def test_what_is_not_whole_is_made_anew(ws: Workspace, number: int) -> None:
 def test_what_is_odd_is_as_good_as_nothing(ws: Workspace, odd: object, monkeypatch: pytest.MonkeyPatch) -> None:
 
     before = seen(ws)
-    key = import_survey.cache_key(ws.root, [s.version for s in scanners_of(ws.plugins)])
+    key = import_survey.cache_key(ws.root, [s.version for s in scanners_of(ws)])
     write_entry(ws.state.cache, "survey-1", key, odd)
     assert seen(ws) == before
     assert asdict(anew(ws))["modules"] == before[0]

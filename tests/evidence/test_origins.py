@@ -24,7 +24,7 @@ def test_each_origin_is_shown_with_what_it_proves_and_counts_so(
     assert ci.kl("sync", "--sign", str(keys["ci"])).returncode == 0
     assert bob.kl("sync", "--pull").returncode == 0
     assert json.loads(bob.kl("claim", "list", "--format", "json").stdout)["total"] == 0, "of notes nothing is claimed"
-    # what a person imported is shown, and counts for nothing
+    # what a person imported is shown as somebody's word
     file = tmp_path / "bundle"
     assert ci.kl("evidence", "export", "--sign", str(keys["ci"]), "-o", str(file)).returncode == 0
     assert bob.kl("evidence", "import", "bundle", str(file)).returncode == 0
@@ -46,7 +46,9 @@ def test_each_origin_is_shown_with_what_it_proves_and_counts_so(
     played(own, "local")
     played(bob, "imported")
     shown = bob.kl("claim", "list").stdout.split()[0]
-    assert "is not trusted here" in bob.kl("claim", "show", shown).stdout, "why it counts for nothing"
+    assert "is not trusted here: assumed" in bob.kl("claim", "show", shown).stdout, "why it is no more"
+    for one in (one for one in bob.entries() if one.receipt.source == "pytest"):
+        assert "is not trusted here: assumed" in bob.kl("evidence", "show", one.receipt.id).stdout
     trust(bob, keys["ci"], "person")
     played(bob, "signed")
     assert bob.kl("trust", "remove", "github").returncode == 0

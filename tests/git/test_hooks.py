@@ -19,10 +19,12 @@ from tests.git.repos import CLEAN, commit, fingerprint, make, opened, sh, write
 
 TOOLS = Path(sys.executable).parent
 
+RULES = ".kl/architecture.yaml"
+
 
 @pytest.fixture
 def repo(tmp_path: Path) -> Iterator[Repository]:
-    made = make(tmp_path / "r", {"a.py": "1\n", ".kl/config.yaml": "version: 1\n"})
+    made = make(tmp_path / "r", {"a.py": "1\n", ".kl/config.yaml": "version: 1\n", RULES: "version: 1\nlayers: []\n"})
     shutil.rmtree(made.git_dir / "hooks", ignore_errors=True)
     spool(made).mkdir(parents=True)
     yield made
@@ -355,6 +357,30 @@ def test_skip_and_branches_from_before_kl(repo: Repository, tmp_path: Path) -> N
     shutil.rmtree(repo.top / ".kl")
     assert try_commit(repo).returncode == 0
     assert calls(tmp_path) == []
+
+
+def test_without_rules_no_program_is_started(repo: Repository, tmp_path: Path) -> None:
+    sh(tmp_path, "init", "-q", "--bare", "remote.git")
+    push = ("push", "-q", str(tmp_path / "remote.git"), "HEAD:main")
+    sh(repo.top, *push)
+    put(repo, "pre-commit", "pre-push", python=fake_python(tmp_path))
+    sh(repo.top, "rm", "-q", RULES)
+    for _ in range(3):
+        assert try_commit(repo).returncode == 0
+    sh(repo.top, *push)
+    asked = [one.split()[2] for one in calls(tmp_path)]
+    assert asked == ["--staged", "--pushed"], "their removal, and a push onto a commit that has some"
+    assert try_commit(repo).returncode == 0
+    sh(repo.top, *push)
+    assert len(calls(tmp_path)) == 2
+    write(repo.top, {RULES: "layers: []\n"})
+    sh(repo.top, "add", RULES)
+    (repo.top / RULES).unlink()
+    assert try_commit(repo).returncode == 0
+    assert len(calls(tmp_path)) == 3, "staged, and not on disk"
+    (repo.git_dir / "HEAD").rename(repo.git_dir / "HEAD~")
+    hook = subprocess.run([repo.common_dir / "hooks/pre-commit"], cwd=repo.top, env=CLEAN, check=False)
+    assert (hook.returncode, len(calls(tmp_path))) == (0, 4), "where git can't answer kl is asked"
 
 
 def test_pre_push_holds_each_commit_that_is_pushed(repo: Repository, tmp_path: Path) -> None:

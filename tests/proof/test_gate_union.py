@@ -284,7 +284,7 @@ def test_skips_from_outside_and_replaced_hooks_are_noted() -> None:
         ({"selection": {"collect_only": True}}, "no test was run (--collect-only)"),
         ({"selection": {"setup_only": True, "setup_plan": True}}, "no test was run (--setup-only, --setup-plan)"),
         ({"moved": True}, "tracked files changed while it ran"),
-        ({"origin": "imported:receipts"}, "imported, and no trusted key signed it"),
+        ({"origin": "imported:receipts"}, "imported, and no trusted key signed it: assumed"),
         ({"result": {**DONE, "complete": False, "how": "killed"}}, "the run is incomplete (killed)"),
         ({"evidence": ()}, "nothing passed"),
         ({"result": {**DONE, "verdict": "failed", "counts": {"failed": 2, "error": 1, "passed": 3}}},

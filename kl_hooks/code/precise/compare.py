@@ -180,7 +180,7 @@ def _read(ws: Workspace) -> tuple[dict[str, Any], dict[str, bytes]]:
 
     repo = repository_of(ws)
     entries = [entry for entry in files.worktree_files(repo, [".py"]) if _is_text(entry.path)]
-    facts = facts_of(ws.store, entries, lambda some: files.read_files(repo, some), scanners_of(ws.plugins))
+    facts = facts_of(ws.store, entries, lambda some: files.read_files(repo, some), scanners_of(ws))
     contents = {
         entry.path: content for entry, content in files.read_files(repo, entries) if not facts[entry.path]["error"]
     }

@@ -90,7 +90,7 @@ def refresh_graph(ws: Workspace, watch: Progress = no_progress) -> ScanSummary:
     """
     from kl_hooks.git import files
 
-    repo, scanners = repository_of(ws), scanners_of(ws.plugins)
+    repo, scanners = repository_of(ws), scanners_of(ws)
     entries = files.worktree_files(repo, _patterns(scanners))
     return refresh(ws.store, entries, lambda some: files.read_files(repo, some), scanners, watch)
 
@@ -178,7 +178,7 @@ def graph_at(ws: Workspace, rev: str) -> Iterator[tuple[Database, ScanSummary]]:
     tree = worktree.tree_of_revision(repo, rev)
     if tree is None:
         raise UsageProblem(f"{rev!r} is not a revision of this repository.", hint="See: git log --oneline")
-    scanners = scanners_of(ws.plugins)
+    scanners = scanners_of(ws)
     entries = files.files_at(repo, tree, _patterns(scanners))
     # with the versions of the scanners: others give other facts of the same tree
     name = hashlib.sha256(repr((tree, [scanner.version for scanner in scanners])).encode()).hexdigest()[:24]
@@ -229,9 +229,7 @@ def _seed(ws: Workspace, repo: Repository, entries: list[FileEntry], store: Stor
     from kl_hooks.index import index
 
     # into the working tree's graph and before the copy: the next revision finds these facts there, too
-    facts_of(
-        ws.store, entries, lambda some: files.read_files(repo, some, "objects"), scanners_of(ws.plugins), symbols=False
-    )
+    facts_of(ws.store, entries, lambda some: files.read_files(repo, some, "objects"), scanners_of(ws), symbols=False)
     path = store.state.graph
     new = path.with_suffix(f".{os.getpid()}.new")
     with ws.store.reading("graph") as db:

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from kl_hooks.code.scanner.visitor import Frame
     from kl_hooks.git.files import FileEntry
     from kl_hooks.hookspecs import Scanner
+    from kl_hooks.workspace import Workspace
 
 
 def read_imports(entries: Sequence[FileEntry], read: Read, scanners: Sequence[Scanner]) -> dict[str, dict[str, Any]]:
@@ -60,9 +61,18 @@ def read_imports(entries: Sequence[FileEntry], read: Read, scanners: Sequence[Sc
     return found
 
 
-def scanners_of(plugins: Any) -> list[Scanner]:
-    """All scanners that a plugin manager knows, the ones to be asked first first."""
-    return [scanner for some in plugins.hook.kl_scanners() for scanner in some]
+def scanners_of(ws: Workspace) -> list[Scanner]:
+    """All scanners of ours and of plugins, the ones to be asked first first."""
+    # ours alone: a commit hook needs nothing else of 14 plugins and their manager
+    own = not ws.settings.plugins
+    return own_scanners() if own else [scanner for some in ws.plugins.hook.kl_scanners() for scanner in some]
+
+
+def own_scanners() -> list[Scanner]:
+    """Python, by the standard library's parser."""
+    from kl_hooks.hookspecs import Scanner  # with pluggy; who looks at no file has no need of it
+
+    return [Scanner("python", (".py",), VERSION, scan_guarded, imports_guarded)]
 
 
 def scanner_of(path: str, scanners: Sequence[Scanner]) -> Scanner | None:
