@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
 _SETTINGS: Final = (
     "budget", "context_cache", "context_weights", "docs", "drift_alert", "embedder", "maintain", "memory_auto_extract",
-    "memory_top_k", "plugins", "redis", "reviewers", "significance", "verified_requires", "verify_exclude",
+    "memory_top_k", "plugins", "redis", "reviewers", "significance", "trusted_agents", "verified_requires",
+    "verify_exclude",
 )  # fmt: skip
 _DEFAULT: Final = "default"
 
@@ -98,7 +99,7 @@ class _Sources:
         if name == "verify_exclude":
             return checkout or _DEFAULT
         # what a repository asks for here is refused (config/settings.py), so it is never the source
-        if name in ("plugins", "maintain", "redis", "drift_alert", "embedder"):
+        if name in ("plugins", "maintain", "redis", "drift_alert", "embedder", "trusted_agents"):
             return user or _DEFAULT
         if name == "reviewers":  # the repository may name fewer of the user's
             return f"{user}, {checkout}" if user and checkout else user or _DEFAULT

@@ -30,7 +30,7 @@ from kl_hooks.documents.indexing import chunks_of, sizes_of, sync_documents, vis
 from kl_hooks.documents.mentions import mentions, stale_mentions
 from kl_hooks.errors import CLEAN, FINDINGS, UsageProblem
 from kl_hooks.git.objects import MAX_BLOB_BYTES
-from kl_hooks.model.text import one_line
+from kl_hooks.model.text import CHARACTERS_OF_A_TOKEN, one_line
 from kl_hooks.records.query import RecordFilter, get_record, list_records, record_to_dict
 
 if TYPE_CHECKING:
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from kl_hooks.model.record import Record
     from kl_hooks.workspace import Workspace
 
-_CHARACTERS_OF_A_TOKEN = 4
 _SHOWN_MENTIONS = 3
 
 
@@ -258,7 +257,7 @@ def collections(
             "strategy": one.chunking.strategy, "chunk_size": one.chunking.size, "chunk_overlap": one.chunking.overlap,
             "documents": len(some), "failed": failed, "pending": waiting,
             "chunks": sum(row["chunks"] for row in some), "bytes": sum(row["size"] for row in some),
-            "tokens": sum(sizes.get(row["id"], 0) for row in some) // _CHARACTERS_OF_A_TOKEN,
+            "tokens": sum(sizes.get(row["id"], 0) for row in some) // CHARACTERS_OF_A_TOKEN,
         })  # fmt: skip
     lines = [
         f"{one['name']:<16} {one['status']:<8} {one['strategy']} of {one['chunk_size']}"

@@ -373,6 +373,8 @@ def _list(kind: Kind) -> click.Command:
         warn_of_index_problems()
         first = f"no {kind.plural} yet. Make one: kl {kind.name} {_FIRST_CALLS.get(kind.name, 'new --edit')}"
         none = first if wanted == RecordFilter((kind.name,)) else f"no {kind.name} fits."
+        if not ws.initialized:  # what it advises would be refused with this
+            none = f"{ws.root}: kl is not set up here. Set it up with: kl init"
         _print_list(kind, found, total, none, shape)
 
     list_.help = f"The {kind.plural}: {kind.purpose[:1].lower()}{kind.purpose[1:]}"

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from kl_hooks.cli.options import format_option, given, top_option
-from kl_hooks.cli.output import counted, initialized_workspace, print_answer, print_list, warn, workspace
+from kl_hooks.cli.output import counted, initialized_workspace, print_answer, print_list, warn
 from kl_hooks.cli.record_output import agent_access, print_record, warn_of_index_problems
 from kl_hooks.clock import iso
 from kl_hooks.errors import CLEAN, FINDINGS, EnvironmentProblem, UsageProblem
@@ -17,7 +17,16 @@ from kl_hooks.model.text import one_line
 from kl_hooks.records.sync import last_sync
 from kl_hooks.skills import health as conflicts
 from kl_hooks.skills import library, proposals
-from kl_hooks.skills.uses import effectiveness_of, end_use, outcomes, skill_context, start_use, uses, variants
+from kl_hooks.skills.uses import (
+    better_variants,
+    effectiveness_of,
+    end_use,
+    outcomes,
+    skill_context,
+    start_use,
+    uses,
+    variants,
+)
 from kl_hooks.skills.uses import promote as promote_variant
 
 _budget = click.option("--budget", type=click.IntRange(0, 100_000), default=library.BUDGET, show_default=True,
@@ -34,7 +43,7 @@ _name = click.argument("name")
 @format_option()
 def discover(task: str, mode: str, budget: int, limit: int, shape: str) -> None:
     """List the skills in force that TASK needs: by words, by meaning where an embedder is installed, by relations."""
-    ws = workspace()
+    ws = initialized_workspace()
     found = library.discover(ws, task, mode, budget, limit)
     plain = found.to_dict()
     with agent_access(ws) as may:
@@ -48,7 +57,8 @@ def discover(task: str, mode: str, budget: int, limit: int, shape: str) -> None:
     print_list(shape, plain, rows, len(rows), "no skill in force matches.")
     if shape == "text":
         if found.not_in_force:
-            warn(f"{counted(found.not_in_force, 'skill')} omitted: not active, or not committed. See: kl skill list")
+            why = "not active, not committed, or misnamed"
+            warn(f"{counted(found.not_in_force, 'skill')} omitted: {why}. See: kl skill list")
         if found.note:
             warn(found.note)
 
@@ -59,15 +69,14 @@ def discover(task: str, mode: str, budget: int, limit: int, shape: str) -> None:
 @format_option()
 def context(name: str, budget: int, shape: str) -> None:
     """Show one skill with its instructions, what it requires, and how well it does."""
-    ws = workspace()
+    ws = initialized_workspace()
     with agent_access(ws) as may:
         found = may.answer(skill_context(ws, name, budget), wrote=False)
-        record = library.find_skill(ws, name)
-        known = effectiveness_of(ws, [record])[0][record.id]
     lines = [f"{found.get('name')}  {found.get('status')}  {found.get('path')}", f"    {found.get('description')}"]
     lines += [f"    {source} {relation} {target}" for source, relation, target in found.get("relations", ())]
     lines += [f"    missing: {one}" for one in found.get("missing", ())]
-    lines += [f"    effectiveness: {known.line()}", "", *str(found.get("instructions", "")).splitlines()]
+    lines += [f"    effectiveness: {found.get('effectiveness', {}).get('line')}", ""]
+    lines += str(found.get("instructions", "")).splitlines()
     for one in found.get("requires", ()):
         lines += ["", f"requires {one['name']}: {one['description']}", *one["instructions"].splitlines()]
     print_answer(shape, found, lines)
@@ -111,19 +120,17 @@ def done(name: str, success: bool | None, shape: str) -> None:
 @format_option()
 def versions(name: str, shape: str) -> None:
     """Compare the variants of a skill: the SKILL.md, and each `SKILL.NAME.md` in its folder that is committed."""
-    ws = workspace()
+    ws = initialized_workspace()
     record = library.find_skill(ws, name)
     shares = {one: share for one, (_, share) in variants(ws, record).items()}
-    used = dict.fromkeys(one.variant for one in uses(ws) if one.skill == record.id)
+    mine = [one for one in uses(ws) if one.skill == record.id]
+    used = dict.fromkeys(one.variant for one in mine)
     rows: list[dict[str, Any]] = []
     for variant in dict.fromkeys(("main", *shares, *used)):
         known = effectiveness_of(ws, [record], variant)[0][record.id]
         rows.append({"variant": variant, "traffic": shares.get(variant), "line": known.line(), **known.to_dict()})
-    best = max(
-        (one for one in rows if one["known"]), key=lambda one: float(one["terms"]["success_rate"][1]), default=None
-    )
-    # with one of them unknown there is nothing to compare
-    winner = best["variant"] if best and sum(one["known"] for one in rows) > 1 else ""
+    results = {key: one.success for key, one in outcomes(ws, mine).items()}
+    winner = better_variants(mine, results).get(record.id, ("",))[0]
     plain = {"schema": "kl.skill.versions/1", "id": record.id, "name": record.title, "variants": rows, "winner": winner}
     lines = [f"{one['variant']:<12} {one['uses']:>4} uses   {one['line']}" for one in rows]
     lines += [f"better: {winner}. To take it: kl skill promote {record.title} {winner}"] if winner else []
@@ -190,10 +197,15 @@ def check(
 
 
 @click.command(epilog="Example: kl skill health")
+@top_option(10, 500)
 @format_option()
-def health(shape: str) -> None:
-    """Show the health of the active skills: 0 to 100, with the points of each term."""
-    ws = workspace()
+def health(limit: int, shape: str) -> None:
+    """Show the health of the active skills: 0 to 100, with the points of each term; then what would improve them.
+
+    Suggestions follow from recorded uses: a variant that does better, a skill that mostly fails, skills that are used
+    together without a relation, instructions that are too long for an answer, categories without a skill.
+    """
+    ws = initialized_workspace()
     found = conflicts.health(ws)
     if found is None:
         print_answer(shape, {"schema": "kl.skill.health/1", "score": None}, ["not assessed: there is no active skill."])
@@ -204,14 +216,19 @@ def health(shape: str) -> None:
     lines += [f"  {points:+7.2f}  {name} ({values[name]:.2f})" for name, points in found.terms.items()]
     lines += [f"  no skill in force: {', '.join(one for one, n in covered.categories.items() if not n)}"
               ] * (covered.ratio < 1 and bool(covered.categories))  # fmt: skip
-    print_answer(shape, found.to_dict() | {"coverage": covered.to_dict()}, lines)
+    suggested = conflicts.suggestions(ws)
+    lines += [f"  {one.type} {', '.join(one.skills)}: {one.reason}\n      {one.command}" for one in suggested[:limit]]
+    plain = found.to_dict() | {"coverage": covered.to_dict(), "suggestions": [one._asdict() for one in suggested]}
+    print_answer(shape, plain, lines)
+    if shape == "text" and len(suggested) > limit:
+        warn(f"these are the first {limit} of {len(suggested)} suggestions; more with --top.")
 
 
 @click.command(epilog="Example: kl skill gaps")
 @format_option()
 def gaps(shape: str) -> None:
     """List what was learned three times or more, and no skill teaches."""
-    found = library.gaps(workspace())
+    found = library.gaps(initialized_workspace())
     rows = [f"{one['category']:<20} {', '.join(one['memories'][:5])}\n    {one['recommendation']}" for one in found]
     print_list(shape, {"schema": "kl.skill.gaps/1", "gaps": found}, rows, len(rows), "no gaps.")
 
@@ -221,7 +238,7 @@ def gaps(shape: str) -> None:
 @format_option()
 def team(task: str, shape: str) -> None:
     """Put at most five agents together that have the skills TASK needs."""
-    found = library.discover(workspace(), task, "manifest")
+    found = library.discover(initialized_workspace(), task, "manifest")
     made = library.team(found.found)
     plain = {"schema": "kl.skill.team/1", **made._asdict(), "members": {k: list(v) for k, v in made.members.items()}}
     lines = [f"{name:<20} {', '.join(some)}" for name, some in made.members.items()]
@@ -238,11 +255,19 @@ def team(task: str, shape: str) -> None:
 @click.option("--enhances", multiple=True, metavar="NAME", help="A skill that it makes better. May be repeated.")
 @click.option("--composes", multiple=True, metavar="NAME", help="A skill that it is put together of. May be repeated.")
 @click.option("--succeeds", multiple=True, metavar="NAME", help="A skill whose place it takes. May be repeated.")
+@click.option(
+    "--auto-approve", is_flag=True, help="Approve it at once: for people, and for agents in kl.trusted-agents."
+)
 @format_option()
-def propose(name: str, shape: str, **options: Any) -> None:
+def propose(name: str, auto_approve: bool, shape: str, **options: Any) -> None:
     """Propose a skill: what is recorded about it is added, and how much that is. A person reviews it."""
     ws = initialized_workspace()
-    print_record(ws, proposals.propose(ws, name, given(options)), shape)
+    made, why = proposals.propose(ws, name, given(options)), ""
+    if auto_approve:
+        made, why = proposals.approve_own(ws, made)
+    print_record(ws, made, shape)
+    if why:
+        warn(why)
 
 
 @click.command(epilog="Example: kl skill adopt PROP-0001")

@@ -30,7 +30,7 @@ POLICY_FILE: Final = ".kl/policy.yaml"
 _SETTINGS_KEYS: Final = (
     "version", "plugins", "verified_requires", "budget", "reviewers", "memory_top_k", "memory_auto_extract",
     "significance", "docs", "maintain", "verify", "documents", "redis", "drift_alert",
-    "context_cache", "context_weights", "embedder",
+    "context_cache", "context_weights", "embedder", "trusted_agents",
 )  # fmt: skip
 _STRENGTHS: Final = ("independent", "classes")
 """What makes a claim verified, strict first: two independent observations, or two classes of evidence."""
@@ -40,13 +40,14 @@ _DRIFT_ALERT: Final = ("off", "on")
 """Whether hooks of agents warn where a long session repeats errors or prompts."""
 _USERS_ONLY: Final = {
     "maintain": _MAINTAIN[0], "redis": "", "drift_alert": _DRIFT_ALERT[0], "embedder": "wordllama",
+    "trusted_agents": [],
 }  # fmt: skip
 """Setting that only a user's own configuration can set → its default."""
 _LONGEST_URL: Final = 500
 _WEIGHTS: Final = ("fixed", "learned")
 """Whether the recall that commits show changes the weights of the sources of context packages."""
-_SETTINGS_FORMAT: Final = "settings-11"
-_LISTS: Final = ("plugins", "reviewers")
+_SETTINGS_FORMAT: Final = "settings-12"
+_LISTS: Final = ("plugins", "reviewers", "trusted_agents")
 _WORDS: Final = {
     "version": ("1",), "verified_requires": _STRENGTHS, "maintain": _MAINTAIN, "drift_alert": _DRIFT_ALERT,
     "context_weights": _WEIGHTS,
@@ -127,6 +128,8 @@ class Settings(NamedTuple):
     """The folder of the repository's own pages, from the root; empty: `docs`, if it is there."""
     reviewers: tuple[str, ...] = ()
     """Agents that may approve and reject memories, by the names that `KL_AGENT` gives them. People always may."""
+    trusted_agents: tuple[str, ...] = ()
+    """Agents that may approve the skills that they propose themselves; only a user's own."""
     memory_top_k: int = 5
     """Memories that an agent is given at once."""
     memory_auto_extract: bool = True
@@ -200,8 +203,10 @@ def merge_settings(checkout: Mapping[str, Any], user: Mapping[str, Any]) -> Sett
     for key, default in _USERS_ONLY.items():
         if key in checkout and checkout[key][0] != chosen.get(key, default):
             # a server that a repository names would be given what this user's agents keep
-            hint = f"To ask for it in this clone: git config kl.{key.replace('_', '-')} {checkout[key][0]}"
+            asked = f"'{' '.join(checkout[key][0])}'" if key in _LISTS else checkout[key][0]
+            hint = f"To ask for it in this clone: git config kl.{key.replace('_', '-')} {asked}"
             refuse(key, f'"{key}" is for a user to set, not for a repository; ignored.', hint)
+    chosen["trusted_agents"] = tuple(chosen.get("trusted_agents", ()))
     for key, looser in _LOOSER.items():
         if key not in checkout:
             continue

@@ -26,7 +26,7 @@ from kl_hooks.errors import UsageProblem
 from kl_hooks.model.claim import tier_words
 from kl_hooks.model.package import CODE, Budget, Candidate, Omission
 from kl_hooks.model.symbol import split_id
-from kl_hooks.model.text import counted, defuse, one_line, quoted_field, quoted_lines, safe_text
+from kl_hooks.model.text import CHARACTERS_OF_A_TOKEN, counted, defuse, one_line, quoted_field, quoted_lines, safe_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +44,9 @@ class Estimator:
 
 
 CHARACTERS: Final = Estimator("characters", "characters", 256, len)
-# Four characters a token: English and code are near it with every common tokenizer, and no library is needed.
-QUARTERS: Final = Estimator("chars/4", "tokens", 64, lambda text: (len(text) + 3) // 4, 4)
+QUARTERS: Final = Estimator(
+    "chars/4", "tokens", 64, lambda text: -(-len(text) // CHARACTERS_OF_A_TOKEN), CHARACTERS_OF_A_TOKEN
+)
 # what a text needs in a prompt that is JSON, counted with care: two characters a token
 HALVES: Final = Estimator("json/2", "tokens", 160, lambda text: (len(json.dumps(text)) + 1) // 2, 2)
 _KNOWN: Final = {e.name: e for e in (CHARACTERS, QUARTERS, HALVES)}

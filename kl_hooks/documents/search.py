@@ -40,7 +40,7 @@ from kl_hooks.index.postings import (
     significant_words,
 )
 from kl_hooks.model.symbol import Symbol, split_id
-from kl_hooks.model.text import counted, one_line
+from kl_hooks.model.text import CHARACTERS_OF_A_TOKEN, counted, one_line
 from kl_hooks.records.liveness import filter_live
 from kl_hooks.records.query import RecordFilter, get_records, list_records
 from kl_hooks.records.repository import select_rows
@@ -343,16 +343,15 @@ def _linked(
 
 
 _LONGEST_SUMMARY: Final = 800
-_CHARACTERS_OF_A_TOKEN: Final = 4
 
 
 def _within_budget(
     results: Sequence[Result], groups: Sequence[CommunitySummary], budget: int
 ) -> tuple[list[Result], list[CommunitySummary], str]:
     """The first summaries, in at most half of the budget, and the first results that fit; and what was omitted."""
-    left, stated = budget * _CHARACTERS_OF_A_TOKEN, list[CommunitySummary]()
+    left, stated = budget * CHARACTERS_OF_A_TOKEN, list[CommunitySummary]()
     for group in groups:
-        if len(group.summary) > left - budget * _CHARACTERS_OF_A_TOKEN // 2:
+        if len(group.summary) > left - budget * CHARACTERS_OF_A_TOKEN // 2:
             break
         left -= len(group.summary)
         stated.append(group)

@@ -47,6 +47,8 @@ class Field:
     """Words of a `choice` with which a record is no longer live, whatever its status."""
     repeats: str = ""
     """A field whose content it has in another form; a package shows that one alone."""
+    pattern: str = ""
+    """Of a `line`, or of each of `words`: what kl writes matches it. What other programs wrote is read as it is."""
     directive: bool = False
     """True for a field of an observation that instructs its readers: an agent's value waits for a person."""
 
@@ -67,6 +69,8 @@ class Verb:
     """True where only a person may do it."""
     reviewer: bool = False
     """True where a reviewer that the configuration names may do it too."""
+    own: bool = False
+    """True where an agent that the user's configuration trusts may do it to what it made."""
     stamps: str = ""
     """A field of type `date` that gets the day on which it is done."""
 

@@ -12,6 +12,9 @@ _UNSAFE: Final = (
     "\ud800-\udfff\U000e0000-\U000e0fff]"
 )
 
+CHARACTERS_OF_A_TOKEN: Final = 4
+"""About: English and code are near it with every common tokenizer, and no library is needed."""
+
 
 def _escape(match: re.Match[str]) -> str:
     code = ord(match[0])

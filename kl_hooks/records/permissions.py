@@ -14,6 +14,7 @@ from kl_hooks.errors import UsageProblem
 from kl_hooks.model.actors import agent
 from kl_hooks.model.kind import AUTHORITIES, REJECTED, Kind, Verb
 from kl_hooks.model.record import Record
+from kl_hooks.records.events import list_events
 from kl_hooks.records.validate import validate
 
 if TYPE_CHECKING:
@@ -75,6 +76,8 @@ def rule_on_change(ws: Workspace, kind: Kind, record: Record, raw: Mapping[str, 
     if not who or (who.removeprefix("agent:") in ws.settings.reviewers and how in for_reviewers):
         return Ruling(values, None)
     verb = next((one for one in kind.verbs if one.name == how), None)
+    if verb is not None and verb.own and _is_trusted_author(ws, record, who):
+        return Ruling(values, None)
     if verb is not None and verb.person:
         raise _for_people_only(kind, record, how, who)
     by_verb = ("status", verb.stamps) if verb else ()
@@ -92,6 +95,14 @@ def rule_on_change(ws: Workspace, kind: Kind, record: Record, raw: Mapping[str, 
     if verb is not None and verb.to in kind.live:
         raise _for_people_only(kind, record, how, who)
     return Ruling(values, None)  # an agent's own proposal, which nobody has accepted yet
+
+
+def _is_trusted_author(ws: Workspace, record: Record, who: str) -> bool:
+    """Return whether the user's configuration trusts an agent, and it made this record."""
+    if who.removeprefix("agent:") not in ws.settings.trusted_agents:
+        return False
+    # by its Event: the fields of a record state whatever its author wrote
+    return any(one.session == who for one in list_events(ws, record.id, "created"))
 
 
 def refuse_delete(kind: Kind, record: Record, who: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
@@ -11,7 +12,7 @@ from kl_hooks.clock import iso
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
 from kl_hooks.model.canonical import canonical
 from kl_hooks.model.kind import REJECTED, SUPERSEDED, Kind
-from kl_hooks.model.problem import Problems
+from kl_hooks.model.problem import Problem, Problems
 from kl_hooks.model.record import Record, Value
 from kl_hooks.model.text import one_line, slug
 from kl_hooks.records.document import SKILL_NAME, change_fields, render_document
@@ -104,6 +105,8 @@ def create_records(
     rulings = [rule_on_new(kind, raw, who) for raw in raws]
     by, raws = by or who, [ruling.allowed for ruling in rulings]
     found = [validate_or_raise(kind, redact_values(raw), f"kl {kind.name} new") for raw in raws]
+    for values in found:
+        _refuse_odd_spelling(kind, values, f"kl {kind.name} new")
     proposals = [_checked_proposal(kind, one.proposed) for one in rulings]
     sync(ws)
     made: dict[int, Record] = {}
@@ -271,7 +274,22 @@ def _cleared_and_set(kind: Kind, raw: Mapping[str, Any]) -> tuple[dict[str, None
     """Return (the fields that are taken out, the validated values of the others)."""
     given = {name: value for name, value in raw.items() if value is not None}
     cleared = {kind.by_name[name].name: None for name, value in raw.items() if value is None and name in kind.by_name}
-    return cleared, validate_or_raise(kind, redact_values(given), f"kl {kind.name} edit", whole=False)
+    values = validate_or_raise(kind, redact_values(given), f"kl {kind.name} edit", whole=False)
+    _refuse_odd_spelling(kind, values, f"kl {kind.name} edit")
+    return cleared, values
+
+
+def _refuse_odd_spelling(kind: Kind, values: Mapping[str, Value], place: str) -> None:
+    """Raise Problems for given values that do not have the form of their field."""
+    problems = []
+    for field in kind.all_fields:
+        value = values.get(field.name, ()) if field.pattern else ()
+        for text in value if isinstance(value, tuple) else (str(value),):
+            if not re.fullmatch(field.pattern, text):
+                odd = f'"{field.name}" holds {one_line(text, 60)!r}.'
+                problems.append(Problem(place, 0, 0, odd, f"Such as: {field.example}"))
+    if problems:
+        raise Problems(problems)
 
 
 def _checked_proposal(kind: Kind, raw: Mapping[str, Any] | None) -> dict[str, Any] | None:

@@ -8,6 +8,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kl_hooks.clock import iso, micros
@@ -15,11 +16,12 @@ from kl_hooks.errors import UsageProblem
 from kl_hooks.graph.algorithms import components
 from kl_hooks.hookspecs import Policy
 from kl_hooks.model.lifecycle import Change, Lifecycle
-from kl_hooks.model.text import counted
-from kl_hooks.records.document import SKILL_NAME, skill_node
+from kl_hooks.model.text import CHARACTERS_OF_A_TOKEN, counted, one_line
+from kl_hooks.records.document import SKILL_NAME, change_fields, skill_node
 from kl_hooks.records.events import Event, append_events, list_events
 from kl_hooks.records.write import change_record
 from kl_hooks.skills.library import (
+    BUDGET,
     RELATIONS,
     all_skills,
     coverage,
@@ -27,11 +29,20 @@ from kl_hooks.skills.library import (
     edges_of,
     stems,
 )
-from kl_hooks.skills.uses import DAY, STARTED, effectiveness_of
+from kl_hooks.skills.uses import (
+    DAY,
+    STARTED,
+    better_variants,
+    effectiveness_of,
+    outcomes,
+    uses,
+    variants,
+)
+from kl_hooks.store.files import read_small
 
 if TYPE_CHECKING:
     from kl_hooks.model.record import Record
-    from kl_hooks.skills.uses import Effectiveness
+    from kl_hooks.skills.uses import Effectiveness, Use
     from kl_hooks.workspace import Workspace
 
 SEVERITIES: Final[Mapping[str, int]] = {"critical": 8, "high": 4, "medium": 2, "low": 1}
@@ -50,6 +61,8 @@ _SUPPRESSED: Final = 30
 _DUPLICATE, _OVERLAPPING, _CONNECTED = 0.92, 0.70, 0.5
 """Similarities from which two skills are one, get in each other's way, and belong together."""
 _MOST_LINKS: Final = 5
+_TOGETHER: Final = 3
+"""Sessions that used two skills, from which they belong together."""
 _LONGEST_CYCLE: Final = 10
 _CROWDED: Final = 32
 """Skills with one rare word that a skill is compared with: those nearest to it in length. It bounds the work where
@@ -116,6 +129,18 @@ class Facts(NamedTuple):
     """Days since it was used last; since it was made where it never was."""
     age: float = 0.0
     """Days since it was made."""
+
+
+class Suggestion(NamedTuple):
+    """Something that would make skills do better, by what was recorded of their uses. Nothing is changed by itself."""
+
+    type: str
+    """promote, revise, relate, shorten or cover."""
+    skills: tuple[str, ...]
+    """Names; of `cover` a category."""
+    reason: str
+    command: str
+    """What a person runs."""
 
 
 class Report(NamedTuple):
@@ -214,8 +239,9 @@ def decide(ws: Workspace, key: str, state: str, reason: str = "") -> Conflict:
     found = next((one for one in check(ws).open if one.key == key), None)
     if found is None:
         raise UsageProblem("no open conflict has this key.", place=key, hint="See: kl skill check")
-    record = next(one for one in all_skills(ws) if one.title == found.skills[0])
-    append_events(ws, [Event(_CONFLICT, record.id, "", {"key": key, "state": state, "reason": reason})])
+    append_events(
+        ws, [Event(_CONFLICT, _named(ws, found.skills[0]).id, "", {"key": key, "state": state, "reason": reason})]
+    )
     return found
 
 
@@ -231,21 +257,37 @@ def apply_repairs(ws: Workspace, conflicts: Sequence[Conflict]) -> list[Repair]:
         active = {skill.title for skill in all_skills(ws) if skill.status == "active"}
         if conflict.sort == "duplicate" and not active.issuperset(conflict.skills):
             continue
+        # looked at before the first change: half of a repair is none
+        if not conflict.repairs or not all(_is_writable(ws, one) for one in conflict.repairs):
+            continue
         for one in conflict.repairs:
-            record = next((skill for skill in all_skills(ws) if skill.title == one.skill), None)
-            changes = _changes(record, one) if record is not None else {}
-            if record is not None and changes:
-                try:
-                    change_record(ws, record, changes)
-                except UsageProblem:
-                    break
+            record = _named(ws, one.skill)  # read again: two changes may be of one file
+            if changes := _changes(record, one):
+                change_record(ws, record, changes)
                 done.append(one)
-        else:
-            if conflict.repairs:
-                ids = {one.title: one.id for one in all_skills(ws)}
-                body = {"key": conflict.key, "state": "resolved", "reason": _REPAIRED}
-                append_events(ws, [Event(_CONFLICT, ids.get(conflict.skills[0], ""), "", body)])
+        body = {"key": conflict.key, "state": "resolved", "reason": _REPAIRED}
+        append_events(ws, [Event(_CONFLICT, _named(ws, conflict.repairs[0].skill).id, "", body)])
     return done
+
+
+def _named(ws: Workspace, name: str) -> Record:
+    """Return the skill of exactly this name. UsageProblem for none: its file was removed meanwhile."""
+    for one in all_skills(ws):
+        if one.title == name:
+            return one
+    raise UsageProblem("there is no skill of this name any more.", place=name)
+
+
+def _is_writable(ws: Workspace, repair: Repair) -> bool:
+    """Return whether kl can make a change in the file of a skill: other programs may have written it."""
+    try:
+        record = _named(ws, repair.skill)
+        changes = _changes(record, repair)
+        text = (read_small(ws.root / record.path, within=ws.root) or b"").decode("utf-8")
+        change_fields(ws.kinds["skill"], text, changes)
+    except (UsageProblem, ValueError):  # also a UnicodeDecodeError
+        return False
+    return True
 
 
 def _changes(record: Record, repair: Repair) -> dict[str, Any]:
@@ -367,6 +409,9 @@ def _relations(active: Sequence[Record], known: Mapping[str, Record]) -> Iterato
                 yield Conflict("contradiction", pair, f"{one.title} takes the place of {other.title}, and {uses} it")
         for text in one.many("least_versions"):
             match = _REQUIREMENT.fullmatch(text)
+            if not match:
+                reason = f"{one.title} states the least version {one_line(text, 60)!r}, which is not read: NAME>=1.2"
+                yield Conflict("version_mismatch", (one.title, one_line(text, 60)), reason)
             other = known.get(skill_node(match[1])) if match else None
             if match and other and _number(other.text("version")) < _number(match[2]):
                 has = other.text("version") or "none"
@@ -426,12 +471,16 @@ def _alike(
     for a, b, similarity in pairs:
         one, other = active[a], active[b]
         if similarity >= _DUPLICATE:
-            # whoever is used more is known to work; then the first by name, which never changes
-            order = sorted((one, other), key=lambda skill: (-facts.get(skill.title, Facts()).uses, skill.title))
+            # whoever took the place of the other already, by a repair that was cut off after its first change or by
+            # hand; then whoever is used more is known to work; then the first by name, which never changes
+            order = sorted((one, other), key=lambda skill: (
+                not {skill_node(one.title), skill_node(other.title)} & set(skill.many("succeeds")),
+                -facts.get(skill.title, Facts()).uses, skill.title))  # fmt: skip
             stays, ends = (skill.title for skill in order)
+            # in this order: once one is deprecated they are no duplicates, and nobody would add the relation
             repairs = (
-                Repair(ends, {"status": "deprecated"}, f"{ends}: deprecated"),
                 Repair(stays, {"succeeds": f"+ {skill_node(ends)}"}, f"{stays}: succeeds {ends}"),
+                Repair(ends, {"status": "deprecated"}, f"{ends}: deprecated"),
             )
             names = tuple(sorted((stays, ends)))
             yield Conflict("duplicate", names, f"{stays} and {ends} have the same words", similarity, repairs)
@@ -484,6 +533,52 @@ def health(ws: Workspace) -> Health | None:
         found.ratio if found.categories else 0.0, 2 * found.edges / size, len(used) / size, sum(scores) / size,
         len(report.open) / size,
     )  # fmt: skip
+
+
+def suggestions(ws: Workspace) -> list[Suggestion]:
+    """Return what would make the skills in use do better, what was measured first."""
+    every, found = all_skills(ws), uses(ws)
+    results = {key: one.success for key, one in outcomes(ws, found).items()}
+    active = sorted((one for one in every if one.status == "active"), key=lambda one: one.title)
+    better = better_variants(found, results)
+    measured = effectiveness_of(ws, active)[0]
+    made = []
+    for one in active:
+        variant, rates = better.get(one.id, ("", ""))
+        known = measured[one.id]
+        if variant and variant in variants(ws, one):
+            command = f"kl skill promote {one.title} {variant}"
+            made.append(Suggestion("promote", (one.title,), f"{variant} does better ({rates})", command))
+        elif known.is_known and (known.rate < 0.5 or known.is_falling):
+            reason = f"{known.successes} of {known.judged} judged uses succeeded" + ", falling" * known.is_falling
+            command = f"write another text as {one.path.removesuffix('.md')}.b.md, and commit it"
+            made.append(Suggestion("revise", (one.title,), reason, command))
+    made += _used_together(every, found)
+    for one in active:
+        if (tokens := len(one.body) // CHARACTERS_OF_A_TOKEN) > BUDGET:
+            reason = f"about {tokens:,} tokens: more than an answer of kl skill discover holds ({BUDGET:,})"
+            command = f"move parts of {one.path} into skills that it composes"
+            made.append(Suggestion("shorten", (one.title,), reason, command))
+    categories = coverage(every, demanded_categories(ws)).categories
+    for name in [name for name, count in categories.items() if not count]:
+        command = f'kl skill propose NAME --category {name} --description "…"'
+        made.append(Suggestion("cover", (name,), "no active skill of this category", command))
+    return made
+
+
+def _used_together(every: Sequence[Record], found: Sequence[Use]) -> Iterator[Suggestion]:
+    """Yield pairs of skills that three sessions or more used both, and that have no relation."""
+    linked = {frozenset((source, target)) for source, _, target in edges_of(every)}
+    active = {one.title for one in every if one.status == "active"}
+    sessions: dict[str, set[str]] = defaultdict(set)
+    for one in found:
+        if one.session and one.name in active:
+            sessions[one.session].add(one.name)
+    pairs = Counter(pair for names in sessions.values() for pair in combinations(sorted(names), 2))
+    for (name, other), count in sorted(pairs.items(), key=lambda item: (-item[1], item[0])):
+        if count >= _TOGETHER and frozenset((name, other)) not in linked:
+            reason = f"used in the same {counted(count, 'session')}, and without a relation"
+            yield Suggestion("relate", (name, other), reason, f"kl skill edit {name} --enhances {other}")
 
 
 def _find_new(ws: Workspace, numbers: Lifecycle, now: int) -> Sequence[Change]:

@@ -13,8 +13,8 @@ from kl_hooks.errors import EnvironmentProblem
 from kl_hooks.graph.algorithms import components
 from kl_hooks.index.index import stem
 from kl_hooks.index.postings import significant_words
-from kl_hooks.model.text import one_line
-from kl_hooks.records.document import skill_node
+from kl_hooks.model.text import CHARACTERS_OF_A_TOKEN, one_line
+from kl_hooks.records.document import SKILL_NAME, skill_node
 from kl_hooks.records.liveness import live_records
 from kl_hooks.records.query import RecordFilter, get_record, list_records
 from kl_hooks.records.retrieval import current_candidates
@@ -29,8 +29,6 @@ MODES: Final = ("auto", "manifest")
 """auto: with the instructions, as far as the budget allows. manifest: names and descriptions alone."""
 BUDGET: Final = 2_000
 """Tokens of the instructions that one answer has (requirement D38)."""
-CHARACTERS: Final = 4
-"""Per token."""
 _SEEDS, _DEPTH, _NEAR = 10, 3, 0.4
 """Skills that a search starts from, how far it follows relations, and the similarity that a start needs."""
 _TEAM: Final = 5
@@ -72,7 +70,7 @@ class Discovery:
     by: tuple[str, ...]
     """What took part: words, meaning, graph."""
     not_in_force: int
-    """Skills that are drafts, deprecated, or that nobody has accepted."""
+    """Skills that are drafts, deprecated, without a valid name, or that nobody has accepted."""
     note: str = ""
     """Why meaning took no part; empty: it did."""
 
@@ -126,9 +124,13 @@ def all_skills(ws: Workspace) -> list[Record]:
     return list_records(ws, RecordFilter(("skill",), expired=True))
 
 
-def skills_in_force(ws: Workspace) -> list[Record]:
-    """Return the skills that an agent may be shown: active, and committed or written by a person with kl."""
-    return live_records(ws, [one for one in all_skills(ws) if one.status == "active"])
+def skills_in_force(ws: Workspace, every: Sequence[Record] | None = None) -> list[Record]:
+    """Return the skills that an agent may be shown: active, and committed or written by a person with kl.
+
+    Without those whose names the format does not allow: agents that read the folders do not load them.
+    """
+    found = all_skills(ws) if every is None else every
+    return live_records(ws, [one for one in found if one.status == "active" and SKILL_NAME.fullmatch(one.title)])
 
 
 def find_skill(ws: Workspace, name: str) -> Record:
@@ -183,7 +185,7 @@ def similarities(query: str, texts: Sequence[str]) -> list[float]:
 def discover(ws: Workspace, task: str, mode: str = "auto", budget: int = BUDGET, limit: int = 10) -> Discovery:
     """Return the skills that a task needs: by its words, by meaning where there is an embedder, then by relations."""
     every = all_skills(ws)
-    live = live_records(ws, [one for one in every if one.status == "active"])
+    live = skills_in_force(ws, every)
     scores = dict(zip((one.id for one in live), similarities(task, [text_of(one) for one in live]), strict=True))
     by, note = ["words"], ""
     try:
@@ -232,7 +234,7 @@ def follow(records: Sequence[Record], scores: Mapping[str, float]) -> list[Found
 
 def instructions(found: Sequence[Found], budget: int = BUDGET) -> dict[str, str]:
     """Return ID → instructions, best first, of those that fit into a budget of tokens; one that does not hides none."""
-    left, made = budget * CHARACTERS, dict[str, str]()
+    left, made = budget * CHARACTERS_OF_A_TOKEN, dict[str, str]()
     for one in found:
         text = one.record.body.strip()
         if text and len(text) <= left:

@@ -58,8 +58,10 @@ def research(ws: Workspace, topic: str, name: str = "") -> dict[str, Any]:
     }  # fmt: skip
 
 
-def propose(ws: Workspace, name: str, raw: Mapping[str, Any], *, parent: Record | None = None) -> Record:
+def propose(ws: Workspace, name: str, raw: Mapping[str, Any], *, parent: Record | None = None, by: str = "") -> Record:
     """Make a proposal with what research finds; it is submitted where it has instructions, else a draft.
+
+    `by`: `agent:NAME` for a tool, which is an agent's whether it has a name or not.
 
     UsageProblem for a name that is none, or that a skill or an open proposal has.
     """
@@ -74,7 +76,7 @@ def propose(ws: Workspace, name: str, raw: Mapping[str, Any], *, parent: Record 
     topic = f"{name.replace('-', ' ')} {raw.get('description') or ''}"
     found = research(ws, topic, name)
     values: dict[str, Any] = {"title": name, **found, **{key: value for key, value in raw.items() if value}}
-    who = agent_author(ws, "")
+    who = agent_author(ws, by)
     values.setdefault("agent", agent(ws.environ) or "")
     if parent is not None:
         share = round(parent.number("confidence") * _CHILD)
@@ -83,20 +85,36 @@ def propose(ws: Workspace, name: str, raw: Mapping[str, Any], *, parent: Record 
     return apply_verb(ws, made.id, "submit", by=who) if values.get("instructions") else made
 
 
-def approve(ws: Workspace, identifier: str) -> tuple[Record, list[Record]]:
+def approve(ws: Workspace, identifier: str, *, by: str = "") -> tuple[Record, list[Record]]:
     """Approve a proposal, and propose what it requires and does not exist; return it and the new proposals.
 
-    UsageProblem for an agent that is no reviewer, and for a proposal without instructions.
+    UsageProblem for an agent that is no reviewer and not trusted with its own, for an agent where the text reads like
+    an attack, and for a proposal without instructions.
     """
     record = get_record(ws, identifier, "proposal")
     if not record.text("instructions"):
         hint = f"Write them: kl proposal edit {record.id} --instructions …"
         raise UsageProblem("has no instructions, so there is nothing to approve.", place=record.id, hint=hint)
-    made = apply_verb(ws, record.id, "approve", {"approved_text": _digest(record)})
-    return made, _propose_needed(ws, made)
+    if (reasons := suspicions(record)) and agent_author(ws, by):
+        reason = f"reads like an attack ({reasons[0]}), so only a person approves it."
+        raise UsageProblem(reason, place=record.id, hint=f"Ask a person to run: kl proposal approve {record.id}")
+    made = apply_verb(ws, record.id, "approve", {"approved_text": _digest(record)}, by=by)
+    return made, _propose_needed(ws, made, by)
 
 
-def _propose_needed(ws: Workspace, record: Record) -> list[Record]:
+def approve_own(ws: Workspace, proposal: Record, *, by: str = "") -> tuple[Record, str]:
+    """Approve what the caller has just proposed, where it may; return it, and why it waits for a review otherwise.
+
+    An agent may where the user's own configuration trusts it (`kl.trusted-agents`). What is approved still has no
+    file: a person adopts it.
+    """
+    try:
+        return approve(ws, proposal.id, by=by)[0], ""
+    except UsageProblem as problem:
+        return proposal, f"{proposal.id} is not approved: {problem.reason}"
+
+
+def _propose_needed(ws: Workspace, record: Record, by: str) -> list[Record]:
     """Propose up to three skills that an approved proposal needs, then subjects near it, three levels deep at most."""
     if record.number("depth") >= _DEEPEST:
         return []
@@ -105,7 +123,7 @@ def _propose_needed(ws: Workspace, record: Record) -> list[Record]:
     near = [slug(one)[:64].strip("-") for one in record.many("near")]
     names = [one for one in dict.fromkeys((*needed, *near)) if SKILL_NAME.fullmatch(one) and one not in known]
     fields = {"description": f"Needed by {record.title}.", "category": record.text("category")}
-    return [propose(ws, one, fields, parent=record) for one in names[:_MOST_CHILDREN]]
+    return [propose(ws, one, fields, parent=record, by=by) for one in names[:_MOST_CHILDREN]]
 
 
 def adopt(ws: Workspace, identifier: str) -> Record:

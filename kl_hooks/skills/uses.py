@@ -25,21 +25,21 @@ from kl_hooks.evidence.ingestion import sync_evidence
 from kl_hooks.evidence.ledger import receipts_since
 from kl_hooks.evidence.provenance import agent, producer, session
 from kl_hooks.git.repository import head
-from kl_hooks.model.text import counted, one_line
-from kl_hooks.records.document import change_fields, read_document
+from kl_hooks.model.text import CHARACTERS_OF_A_TOKEN, counted, one_line
+from kl_hooks.records.document import SKILL_NAME, change_fields, read_document
 from kl_hooks.records.events import CONTENT, Event, append_events, list_events
-from kl_hooks.records.liveness import live_records, not_live_reason, uncommitted_paths
+from kl_hooks.records.liveness import not_live_reason, uncommitted_paths
 from kl_hooks.records.query import RecordFilter, list_records
 from kl_hooks.records.repository import FileChanges
 from kl_hooks.skills.library import (
     BUDGET,
-    CHARACTERS,
     Found,
     all_skills,
     edges_of,
     find_skill,
     instructions,
     requirements,
+    skills_in_force,
     summary,
 )
 from kl_hooks.store.files import read_small
@@ -134,6 +134,11 @@ class Effectiveness(NamedTuple):
         return self.judged >= _ENOUGH
 
     @property
+    def is_falling(self) -> bool:
+        """Return whether the success rate of the last 7 days is clearly lower than that of the 7 before."""
+        return self.trend < -_STEP
+
+    @property
     def rate(self) -> float:
         """The share of judged uses that succeeded; 0.5 where there is none."""
         return self.successes / self.judged if self.judged else _NEUTRAL
@@ -169,7 +174,7 @@ class Effectiveness(NamedTuple):
         if not self.is_known:
             return f"not known yet: {self.judged} of {_ENOUGH} judged uses"
         low, high = self.interval
-        word = "rising" if self.trend > _STEP else "falling" if self.trend < -_STEP else "steady"
+        word = "rising" if self.trend > _STEP else "falling" if self.is_falling else "steady"
         return f"{self.score:.2f} ({low:.2f} to {high:.2f}, {self.judged} judged uses, {word})"
 
 
@@ -179,8 +184,10 @@ def start_use(ws: Workspace, name: str, seed: str = "") -> Use:
     The same seed gets the same variant as long as the variants are the same. Without one the session is the seed.
     """
     record = find_skill(ws, name)
-    if reason := not_live_reason(ws, record):
+    misnamed = "" if SKILL_NAME.fullmatch(record.title) else "agents do not load a skill of this name"
+    if reason := not_live_reason(ws, record) or misnamed:
         hint = "A person commits its file, or changes its status: kl skill activate"
+        hint = "A person renames it. See: kl skill check" if reason == misnamed else hint
         raise UsageProblem(f"is not in force ({reason}), so it is not to be followed.", place=record.title, hint=hint)
     who, of = agent(ws.environ), session(ws.environ) or ""
     seed = one_line(seed, 200) or of or os.urandom(8).hex()
@@ -401,6 +408,24 @@ def measure(found: Sequence[Use], results: Mapping[str, bool | None], now: int) 
     )
 
 
+def better_variants(found: Sequence[Use], results: Mapping[str, bool | None]) -> dict[str, tuple[str, str]]:
+    """Return ID of a skill → (its best variant, the rates as text), where two or more can be compared. Pure.
+
+    By success rate, from five judged uses on; of two equal ones it is the SKILL.md, which nobody has to change.
+    """
+    judged: dict[str, dict[str, list[bool]]] = defaultdict(lambda: defaultdict(list))
+    for one in found:
+        if (success := results.get(one.id)) is not None:
+            judged[one.skill][one.variant].append(success)
+    made = {}
+    for skill, by_variant in judged.items():
+        known = {name: some for name, some in by_variant.items() if len(some) >= _ENOUGH}
+        order = sorted(known, key=lambda name: (-sum(known[name]) / len(known[name]), name != _MAIN, name))
+        if len(known) > 1:
+            made[skill] = (order[0], ", ".join(f"{one} {sum(known[one])} of {len(known[one])}" for one in order))
+    return made
+
+
 def edge_strengths(
     edges: Sequence[tuple[str, str, str]], results: Iterable[tuple[str, bool | None]]
 ) -> dict[tuple[str, str, str], float]:
@@ -467,12 +492,13 @@ def skill_context(ws: Workspace, name: str, budget: int = BUDGET) -> dict[str, A
     """Return a skill whole, with what it needs as far as the budget allows. UsageProblem for none of this name."""
     record = find_skill(ws, name)
     every = all_skills(ws)
-    live = live_records(ws, [one for one in every if one.status == "active"])
+    live = skills_in_force(ws, every)
     in_force = any(one.id == record.id for one in live)
     needed, missing = requirements(every, record.title)
     by_name = {one.title: one for one in live}
+    known = effectiveness_of(ws, [record])[0][record.id]
     rows = [Found(by_name[one], 1, 1, "") for one in needed if one in by_name]
-    texts = instructions(rows, max(budget - len(record.body) // CHARACTERS, 0))
+    texts = instructions(rows, max(budget - len(record.body) // CHARACTERS_OF_A_TOKEN, 0))
     return {
         "schema": "kl.skill.context/1", **summary(record), "in_force": in_force,
         # what nobody has accepted is no instruction: the file is named, and not quoted
@@ -480,5 +506,5 @@ def skill_context(ws: Workspace, name: str, budget: int = BUDGET) -> dict[str, A
         "requires": [summary(one.record) | {"instructions": texts.get(one.record.id, "")} for one in rows],
         "missing": [*missing, *(one for one in needed if one not in by_name)],
         "relations": [list(edge) for edge in edges_of(every) if record.title in (edge[0], edge[2])],
-        "effectiveness": effectiveness_of(ws, [record])[0][record.id].to_dict(),
+        "effectiveness": {"line": known.line(), **known.to_dict()},
     }  # fmt: skip

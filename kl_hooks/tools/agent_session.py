@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from kl_hooks.model.text import CHARACTERS_OF_A_TOKEN
 from kl_hooks.store.files import read_small, write_atomic
 from kl_hooks.store.state import prepare_state
 
@@ -63,11 +64,12 @@ class Drift:
         """Return what to warn of now; empty: nothing, or it was warned of less than 20 messages ago."""
         if self.warned and self.messages - self.warned < _COOLDOWN:
             return ""
+        tokens = self.characters // CHARACTERS_OF_A_TOKEN
         reasons = [
             *([f"{self.errors} calls failed one after the other"] if self.errors >= _MOST_ERRORS else []),
             *(["the last two prompts are nearly the same"] if self.similar > _SIMILAR else []),
             *([f"{self.messages} messages"] if self.messages > _MOST_MESSAGES else []),
-            *([f"about {self.characters // 4:,} tokens"] if self.characters > 4 * _MOST_TOKENS else []),
+            *([f"about {tokens:,} tokens"] if tokens > _MOST_TOKENS else []),
         ]
         if not reasons:
             return ""

@@ -11,7 +11,7 @@ from kl_hooks.records.query import RecordFilter, list_records
 from kl_hooks.skills import health, library, proposals
 from kl_hooks.skills.uses import end_use, outcomes, skill_context, start_use, uses
 from kl_hooks.tools.kind_tools import author, to_dict
-from kl_hooks.tools.tool import Arguments, Tool, line, number, several
+from kl_hooks.tools.tool import Arguments, Tool, flag, line, number, several
 from kl_hooks.workspace import require_initialized
 
 if TYPE_CHECKING:
@@ -61,11 +61,12 @@ def tools() -> Iterator[Tool]:
             "name": line("Such as pdf-forms."), "description": line("What it does and when to use it."),
             "instructions": line("What an agent does, step by step, in Markdown."), "category": _CATEGORY,
             "requires": several("Skills that it needs."), "enhances": several("Skills that it makes better."),
+            "auto_approve": flag("Approve it, where the user's configuration trusts you; a person adopts it."),
         },
         _propose, ("name", "description"), True,
     )  # fmt: skip
     yield Tool("skill_check", "Conflicts between skills, most urgent first.", {}, _check)
-    yield Tool("skill_health", "The health of all skills, 0 to 100, term by term.", {}, _health)
+    yield Tool("skill_health", "The health of all skills, term by term, and what would improve it.", {}, _health)
     yield Tool(
         "skill_team", "At most five agents that together have the skills a task needs.", {"task": line("The task.")},
         _team, ("task",),
@@ -101,8 +102,12 @@ def _done(ws: Workspace, given: Arguments) -> Any:
 
 def _propose(ws: Workspace, given: Arguments) -> Any:
     require_initialized(ws)
-    raw = {key: value for key, value in given.items() if key != "name"}
-    return to_dict(ws, proposals.propose(ws, given["name"], raw | {"authority": "agent", "agent": author(ws)}))
+    raw = {key: value for key, value in given.items() if key not in ("name", "auto_approve")}
+    made = proposals.propose(ws, given["name"], raw | {"authority": "agent", "agent": author(ws)}, by=author(ws))
+    if not given.get("auto_approve"):
+        return to_dict(ws, made)
+    made, why = proposals.approve_own(ws, made, by=author(ws))
+    return to_dict(ws, made) | ({"note": why} if why else {})
 
 
 def _check(ws: Workspace, given: Arguments) -> Any:
@@ -112,7 +117,8 @@ def _check(ws: Workspace, given: Arguments) -> Any:
 
 def _health(ws: Workspace, given: Arguments) -> Any:
     found = health.health(ws)
-    return found.to_dict() if found else {"score": None}
+    suggested = [one._asdict() for one in health.suggestions(ws)]
+    return (found.to_dict() if found else {"score": None}) | {"suggestions": suggested}
 
 
 def _team(ws: Workspace, given: Arguments) -> Any:

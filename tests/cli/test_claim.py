@@ -221,7 +221,7 @@ def test_an_id_that_is_short_unknown_or_shared_is_reported_in_one_line(repo: Che
         assert printed in done.stderr
 
 
-@pytest.mark.requirement("A1", "A34", "A35")
+@pytest.mark.requirement("A1", "A34", "A35", "A37")
 def test_what_a_claim_cites_counts_while_it_holds(repo: Checkout) -> None:
     repo.kl("decision", "new", "Cents", "--context", "c", "--decision", "d")
     repo.kl("decision", "accept", "ADR-0001")

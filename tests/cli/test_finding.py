@@ -64,6 +64,26 @@ def test_lists_and_answers_name_the_agent_the_entity_the_sort_and_how_sure_it_is
     assert "(kind: observation, confidence: 85, agent: bot)" in shop.kl("finding", "list").stdout
 
 
+@pytest.mark.requirement("A59", "A61")
+def test_what_a_call_was_given_is_the_entity_and_the_sort(shop: Checkout) -> None:
+    shop.write("docs/adr/0004-store.md", "# Store\n")
+    shop.write("pyproject.toml", "[project]\nname = 'shop'\n")
+    hit = "src/names.py:4:def feed(name):"
+    calls: list[tuple[str, dict[str, Any], str]] = [
+        ("Grep", {"pattern": "feed", "path": "src/names.py"}, hit), ("Grep", {"pattern": "feed", "query": "x"}, hit),
+        ("Grep", {"query": "who feeds"}, hit), ("Read", {"path": "docs/adr/0004-store.md"}, "# Store\n"),
+        ("Read", {"path": "pyproject.toml"}, "[project]\n"), ("Edit", {"file_path": "src/names.py"}, "done"),
+    ]  # fmt: skip
+    for tool, given, answer in calls:
+        assert report(shop, tool, given, answer).returncode == 0
+    found = json.loads(shop.kl("finding", "list", "--format", "json").stdout)["records"]
+    assert sorted((one["fields"]["entity"], one["fields"]["kind"]) for one in found) == [
+        ("docs/adr/0004-store.md", "architectural_decision"), ("feed", "observation"),
+        ("pyproject.toml", "dependency"), ("src/names.py", "change"), ("src/names.py", "observation"),
+        ("who feeds", "observation"),
+    ]  # fmt: skip
+
+
 @pytest.mark.requirement("A62")
 def test_a_later_task_finds_it_and_a_stale_one_never_reaches_a_package(shop: Checkout) -> None:
     report(shop, "Read", {"file_path": "src/names.py"}, SOURCE)

@@ -40,7 +40,7 @@ def kl(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFi
     return call
 
 
-@pytest.mark.requirement("A28", "C16")
+@pytest.mark.requirement("A28", "A29", "C16")
 def test_build_counts(kl: Kl) -> None:
     assert kl("graph", "build") == (
         0,
@@ -51,6 +51,9 @@ def test_build_counts(kl: Kl) -> None:
         "",
     )
     assert kl("graph", "build")[1].startswith("4 files (0 newly read, 0 removed)")
+    write(Path.cwd(), {"src/shop/web.py": "from . import core\n\nEXTRA = core.LIMIT\n"})
+    assert kl("graph", "build")[1].startswith("4 files (1 newly read, 0 removed)")
+    assert kl("graph", "search", "EXTRA")[1].splitlines()[0] == "src/shop/web.py"
 
 
 def test_build_names_what_does_not_parse_and_goes_on(kl: Kl) -> None:
@@ -127,6 +130,25 @@ def test_search_as_json_with_kind_and_limit(kl: Kl) -> None:
     assert (hit["name"], hit["kind"], hit["owner"]) == ("Basket", "type", "shop.core")
     assert answer["schema"] == "kl.graph.search/1"
     assert len(json.loads(kl("graph", "search", "shop", "--limit", "2", "--format", "json")[1])["hits"]) == 2
+
+
+@pytest.mark.requirement("A33", "C15")
+def test_packages_nested_classes_relative_imports_and_bases(kl: Kl) -> None:
+    source = (
+        "from ..core import Basket\n\n\n@staticmethod\ndef free() -> None: ...\n\n\n"
+        "class Large(Basket):\n    SIZE = 9\n\n    class Handle:\n"
+        "        def lift(self) -> int:\n            return Large.SIZE\n"
+    )
+    write(Path.cwd(), {"src/shop/deep/__init__.py": source})
+    found = {
+        hit["id"]: hit
+        for hit in json.loads(kl("graph", "symbols", "deep/__init__.py", "--format", "json")[1])["symbols"]
+    }
+    assert set(found) == {
+        "namespace:shop.deep", "function:shop.deep.free", "type:shop.deep.Large", "field:shop.deep.Large.SIZE",
+        "type:shop.deep.Large.Handle", "method:shop.deep.Large.Handle.lift",
+    }  # fmt: skip
+    assert "inherits" in kl("graph", "refs", "shop.core.Basket")[1]
 
 
 @pytest.mark.parametrize("words", [["zebra"], ['"'], ["AND", "("], ["*"]])

@@ -17,7 +17,7 @@ def seeds(repo: Checkout, *args: str) -> dict[str, str]:
     return {one["key"]: one["what"] for one in json.loads(done.stdout)["seeds"]}
 
 
-@pytest.mark.requirement("B4", "B6", "B7")
+@pytest.mark.requirement("B4", "B5", "B6", "B7")
 def test_seeding_again_changes_only_what_changed(repo: Checkout) -> None:
     repo.write("README.md", README)
     assert seeds(repo, "--dry-run") == {"repo__purpose": "created", "repo__readme-installation": "created"}
@@ -32,6 +32,9 @@ def test_seeding_again_changes_only_what_changed(repo: Checkout) -> None:
     date = next(line for line in first.splitlines() if line.startswith("date:"))
     assert date in path.read_text().splitlines()
     assert "installation" in repo.kl("guide", "search", "pipx").stdout.lower()
+    repo.write("pyproject.toml", f'[project]\nname = "My_Project.{"x" * 60} 2"\n')
+    project = "my-project" + "x" * 40
+    assert {key.partition("__")[0] for key in seeds(repo, "--dry-run")} == {project} and len(project) == 50
 
 
 @pytest.mark.requirement("B6")

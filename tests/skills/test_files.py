@@ -104,6 +104,13 @@ def test_nobody_is_shown_a_skill_that_nobody_reviewed(repo: Checkout) -> None:
     assert found["name"] == "pdf-forms" and found["instructions"].startswith("Ignore all")
     package = ask(repo, "context", task)
     assert [one["path"] for one in package["items"] if one["kind"] == "skill"] == [".claude/skills/pdf-forms/SKILL.md"]
+    # agents do not load a file of such a name, and what another program wrote is read as it is
+    write(repo, {"PDF_forms": text("PDF_forms", "Fills in PDF forms.", version="beta")})
+    shown = repo.kl("skill", "discover", task)
+    assert "PDF_forms" not in shown.stdout and "1 skill omitted" in shown.stderr
+    refused = repo.kl("skill", "use", "PDF_forms")
+    assert refused.returncode == 2 and "do not load" in refused.stderr
+    assert repo.kl("skill", "edit", "PDF_forms", "--category", "testing").returncode == 0
     # an edit that is not committed takes it out again
     write(repo, {"pdf-forms": text("pdf-forms", "Fills in PDF forms.", "Run rm -rf.")}, commit=False)
     assert ask(repo, "skill", "discover", task)["skills"] == []
@@ -114,6 +121,9 @@ def test_people_write_files_and_agents_propose_them(repo: Checkout) -> None:
     refused = repo.kl("skill", "new", "pdf", "--description", "x", env={"KL_AGENT": "bot"})
     assert refused.returncode == 2 and "kl skill propose" in refused.stderr
     assert repo.kl("skill", "new", "PDF tools", "--description", "x").returncode == 2
+    for option, odd in (("--least-versions", "zzz"), ("--version", "nan"), ("--version", "1.2.3.4.5")):
+        refused = repo.kl("skill", "new", "pdf", "--description", "x", option, odd)
+        assert refused.returncode == 2 and odd in refused.stderr and "Such as: " in refused.stderr
     made = repo.kl("skill", "new", "pdf", "--description", "Reads PDF.", "--requires", "ocr", "--category", "analysis")
     assert made.returncode == 0, made.stderr
     path = repo.root / ".claude/skills/pdf/SKILL.md"

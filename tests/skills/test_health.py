@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from time import perf_counter
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -12,9 +14,21 @@ from hypothesis import strategies as st
 
 from kl_hooks.model.record import Record
 from kl_hooks.records.write import apply_verb
-from kl_hooks.skills.health import SEVERITIES, Conflict, Facts, Health, alike, check, detect, health
+from kl_hooks.skills import health as health_module
+from kl_hooks.skills.health import (
+    SEVERITIES,
+    Conflict,
+    Facts,
+    Health,
+    alike,
+    apply_repairs,
+    check,
+    detect,
+    health,
+)
 from kl_hooks.skills.library import all_skills, edges_of, find_skill, stems
-from kl_hooks.skills.uses import DAY, edge_strengths
+from kl_hooks.skills.uses import DAY, edge_strengths, end_use, start_use
+from kl_hooks.tools.call import call
 from kl_hooks.upkeep.run import apply_policies, preview
 from tests.support import NOW, Checkout
 
@@ -48,6 +62,7 @@ def test_each_sort_of_conflict_is_found() -> None:
     assert sorts(skill("a", succeeds=["b"], enhances=["b"]), skill("b", "x", succeeds=["a"])) == {
         "contradiction": {("a", "b")}
     }
+    assert sorts(skill("a", least_versions=["zzz"])) == {"version_mismatch": {("a", "zzz")}}
     versions = [skill("a", least_versions=["b>=1.10", "c>=2", "no>=1"]), skill("b", "x", version="1.9.9")]
     assert sorts(*versions, skill("c", "y", version="2.0")) == {"version_mismatch": {("a", "b")}}
     assert sorts(skill("PDF_tools"), skill("pdf-tools", "x"))["naming"] == {("PDF_tools",), ("PDF_tools", "pdf-tools")}
@@ -200,6 +215,61 @@ def test_repairs_end_where_they_would_be_wrong_or_can_not_be_written(repo: Check
     assert sorted(name for name in status if status[name] == "deprecated") == ["s1", "s3", "z2"]
     assert (repo.root / ".claude/skills/n2/SKILL.md").read_text() == foreign
     assert ["n1", "n2"] in [one["skills"] for one in ask_check(repo)["conflicts"]]
+
+
+@pytest.mark.requirement("D36")
+def test_a_repair_that_was_cut_off_is_finished_by_the_next_one(repo: Checkout, monkeypatch: pytest.MonkeyPatch) -> None:
+    same = "Reads scanned pages of old books."
+    # `b` would stay by its uses, had `a` not begun to take its place
+    write(repo, {"a": text("a", same), "b": text("b", same)})
+    real, calls = health_module.change_record, []
+
+    def killed(*args: Any, **more: Any) -> Any:
+        calls.append(args)
+        if len(calls) > 1:
+            raise KeyboardInterrupt
+        return real(*args, **more)
+
+    monkeypatch.setattr(health_module, "change_record", killed)
+    ws = repo.workspace()
+    with pytest.raises(KeyboardInterrupt):
+        apply_repairs(ws, check(ws).open)
+    monkeypatch.undo()
+    assert repo.kl("skill", "use", "b").returncode == 0
+    assert repo.kl("skill", "check", "--apply").returncode == 0
+    after = {one.title: one for one in all_skills(repo.workspace())}
+    assert (after["a"].many("succeeds"), after["b"].status, after["a"].status) == (("skill:b",), "deprecated", "active")
+
+
+@pytest.mark.requirement("D36", "D38")
+def test_health_suggests_what_would_improve_skills(repo: Checkout) -> None:
+    write(repo, {"pdf": text("pdf", "Reads PDF."), "ocr": text("ocr", "Scans."),
+                 "tea": text("tea", "Brews.", "x" * 9_000),
+                 "old": text("old", "Old ways.", category="testing", status="deprecated")})  # fmt: skip
+    repo.write(".claude/skills/pdf/SKILL.b.md", text("pdf", "Reads PDF.", "Do it otherwise.", traffic="50"))
+    repo.commit()
+    for number in range(24):
+        for name in ("pdf", "ocr"):
+            # 3 sessions of both
+            session = {"KL_SESSION": f"s-{number}"} if number < 3 else {}
+            ws = repo.workspace(NOW + number)
+            ws = replace(ws, environ={**ws.environ, **session})
+            made = start_use(ws, name, str(number))
+            end_use(ws, made.id, success=made.variant == "b")
+    found = ask(repo, "skill", "health")["suggestions"]
+    assert [(one["type"], one["skills"]) for one in found] == [
+        ("revise", ["ocr"]), ("promote", ["pdf"]), ("relate", ["ocr", "pdf"]), ("shorten", ["tea"]),
+        ("cover", ["testing"]),
+    ]  # fmt: skip
+    assert found[1]["command"] == "kl skill promote pdf b" and "0 of 24" in found[0]["reason"]
+    shown = repo.kl("skill", "health", "--top", "2")
+    assert "kl skill promote pdf b" in shown.stdout and "relate" not in shown.stdout and "first 2 of 5" in shown.stderr
+    answer, code = call(repo.workspace(), "skill_health", b"{}", allow_write=False)
+    assert code == 0 and [one["type"] for one in answer["result"]["suggestions"]][:2] == ["revise", "promote"]
+    # taken, it is no longer suggested; a relation ends the next
+    assert repo.kl("skill", "promote", "pdf", "b").returncode == 0
+    assert repo.kl("skill", "edit", "ocr", "--enhances", "pdf").returncode == 0
+    assert {one["type"] for one in ask(repo, "skill", "health")["suggestions"]} == {"revise", "shorten", "cover"}
 
 
 @pytest.mark.requirement("D36", "D37", "D46")

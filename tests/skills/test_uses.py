@@ -166,7 +166,7 @@ def test_commits_count_where_nobody_else_was_at_work(repo: Checkout) -> None:
     assert outcomes(ws, uses(ws))[done["use"]].success is False
 
 
-@pytest.mark.requirement("D34")
+@pytest.mark.requirement("D34", "D35")
 def test_variants_are_committed_files_that_are_chosen_at_the_start(repo: Checkout) -> None:
     write(repo, {"pdf": text("pdf", "Reads PDF.", version="1.0.0")})
     variant = repo.write(".claude/skills/pdf/SKILL.b.md", text("pdf", "Reads PDF.", "Do it otherwise.", traffic="50"))
@@ -181,6 +181,10 @@ def test_variants_are_committed_files_that_are_chosen_at_the_start(repo: Checkou
         end_use(repo.workspace(), one.id, success=one.variant == "b")
     found = ask(repo, "skill", "versions", "pdf")
     assert {one["variant"]: one["known"] for one in found["variants"]} == {"main": True, "b": True}
+    (main, other) = sorted(found["variants"], key=lambda one: one["variant"] == "b")
+    # .3 × graph + .5 × success rate + .2 × learning, of which nothing is known but the rate
+    assert (main["score"], other["score"]) == (0.25, 0.75)
+    assert f"effectiveness: {0.3 * 0.5 + 0.5 * 0 + 0.1:.2f}"[:15] in repo.kl("skill", "context", "pdf").stdout
     assert found["winner"] == "b" and "kl skill promote pdf b" in repo.kl("skill", "versions", "pdf").stdout
     assert repo.kl("skill", "promote", "pdf", "b", env={"KL_AGENT": "bot"}).returncode == 2
     assert repo.kl("skill", "promote", "pdf", "c").returncode == 2

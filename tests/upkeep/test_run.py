@@ -66,7 +66,13 @@ def test_applying_makes_these_changes_and_a_second_time_there_is_nothing_to_do(r
 @pytest.mark.requirement("A67", "A68")
 def test_ephemeral_files_follow_git_and_never_take_evidence(repo: Checkout) -> None:
     untidy(repo)
-    apply_policies(repo.workspace())
+    repo.write(LIFECYCLE_FILE, "ConfidenceDecayDays: soon\n")
+    shown = repo.kl("knowledge", "gc")
+    assert "crash/report.txt" in shown.stdout and "must be a whole number from 0" in shown.stderr
+    assert repo.kl("knowledge", "gc", "--apply").returncode == 2, "with a number that nobody can read"
+    (repo.root / LIFECYCLE_FILE).unlink()
+    assert repo.kl("knowledge", "gc", "--apply").returncode == 0
+    assert not (repo.state / "crash" / "report.txt").exists()
     assert (repo.state / "crash" / "kept.txt").exists()
     assert (repo.state / "kl.db").exists()
     assert (repo.state / "high-water").exists()
