@@ -35,6 +35,11 @@ if TYPE_CHECKING:
 _NAMED: Final = 3
 _NEEDED: Final = {Tier.INFERRED: "one complete passing run", Tier.VERIFIED: "two independent observations"}
 """What `--require` asks for, in words."""
+_ANOTHER_WAY: Final = (
+    "hint: the tests passed in one way; run them under another interpreter, or in another way: pytest -n 2"
+)
+_BY_CI: Final = "a complete passing run of this content that a key of a CI signed"
+"""The same of `--require verified --from ci`."""
 _PROVEN: Final = "proven"
 _SHOWN: Final = 20
 """Most symbols that are listed as text."""
@@ -69,6 +74,13 @@ class _Answer:
     nearest: Nearest | None
     demanded: tuple[_Demanded, ...] = ()
     """Asked for by `--require proven`, `--changed`, `--staged` or `--paths`, and by the repository's settings."""
+    origin: str = ""
+    """`ci`, or empty for any."""
+
+    @property
+    def needed(self) -> str:
+        """What a content needs for the tier, in words."""
+        return _BY_CI if self.origin and self.tier is Tier.VERIFIED else _NEEDED[self.tier]
 
     @property
     def tier(self) -> Tier:
@@ -277,7 +289,7 @@ def _answer(ws: Workspace, asked: _Question) -> _Answer:
         at = content.other if committed and not asked.staged else None
         near = nearest(ws, seen, trees, at) if found.tier is Tier.GUESSED and not asked.staged else None
         demanded = tuple(_demands(ws, asked, content, seen)) if not seen.gaps else ()
-    return _Answer(trees[0], found, seen, entries, asked.require, near, demanded)
+    return _Answer(trees[0], found, seen, entries, asked.require, near, demanded, asked.origin)
 
 
 def _demands(ws: Workspace, asked: _Question, content: Content, seen: Snapshot) -> Iterator[_Demanded]:
@@ -334,11 +346,11 @@ def _lines(answer: _Answer) -> Iterator[str]:
         yield from _symbol_lines(answer)
         yield from _passed_lines(answer) if whole else ()
     elif Tier.INFERRED <= answer.proof.tier < answer.tier:
-        yield f"{tree}: not proven: {answer.proof.tier.word} ({_NEEDED[answer.tier]} required)"
+        yield f"{tree}: not proven: {answer.proof.tier.word} ({answer.needed} required)"
         yield from (f"  {reason}" for reason in answer.proof.reasons)
         yield from _notes(answer.proof)
         yield from (f"  {one}" for one in answer.proof.not_compared[:2])
-        yield "hint: the tests passed in one way; run them under another interpreter, or in another way: pytest -n 2"
+        yield from () if answer.origin else (_ANOTHER_WAY,)
     elif any(one.decides for one in answer.demanded) and not answer.proof.failed:
         yield from _open_symbol_lines(answer, tree)
     else:
@@ -408,7 +420,7 @@ def _passed_lines(answer: _Answer) -> Iterator[str]:
 
 def _not_proven_lines(answer: _Answer, tree: str) -> Iterator[str]:
     lost = len(answer.proof.missing)
-    why = failure_text(answer.proof, answer.entries) or f"no evidence ({_NEEDED[answer.tier]} required)"
+    why = failure_text(answer.proof, answer.entries) or f"no evidence ({answer.needed} required)"
     if answer.proof.stale and not answer.proof.failed:
         run = short(answer.proof.stale, 8)
         why = f"{lost} test{'s' * (lost != 1)} must run again (run {run} is valid for the others)"

@@ -6,6 +6,7 @@ run; of others' actions the inputs are checked, and what the job needs of them i
 
 from __future__ import annotations
 
+import fnmatch
 import json
 import re
 import shutil
@@ -27,7 +28,7 @@ INPUTS: Final[Mapping[str, tuple[str, ...]]] = {
     "actions/cache/restore": ("path", "key", "restore-keys"),
     "actions/cache/save": ("path", "key"),
     "actions/upload-artifact": ("name", "path", "if-no-files-found", "retention-days"),
-    "actions/download-artifact": ("name", "path"),
+    "actions/download-artifact": ("name", "path", "pattern", "merge-multiple"),
     "github/codeql-action/upload-sarif": ("sarif_file", "category"),
 }
 """Inputs that these actions have in the pinned versions, as far as they are used."""
@@ -60,6 +61,14 @@ class JobRun:
     log: str = ""
     summary: str = ""
     outputs: dict[str, str] = field(default_factory=dict)
+
+    def after(self, other: JobRun | None) -> JobRun:
+        """This job of a matrix and those before it as one: it failed where one of them did."""
+        if other is None:
+            return self
+        steps = {**self.steps, **{name: outcome for name, outcome in other.steps.items() if outcome == "failure"}}
+        result = "failure" if "failure" in (self.result, other.result) else self.result
+        return JobRun(result, steps, other.log + self.log, other.summary + self.summary, self.outputs)
 
 
 @dataclass
@@ -119,7 +128,8 @@ class Runner:
         self.restored: list[str] = []
         self.secrets: dict[str, str] = {}
         self.variables: dict[str, str] = {}
-        self._writes = False
+        self._writes = self._several = False
+        self._uploaded = set[str]()
         self._origin, self._folder, self._number = origin, folder, 0
         self._environ = {**environ, "PATH": f"{self.shell.bin}:{environ['PATH']}"}
 
@@ -129,17 +139,23 @@ class Runner:
         assert event.name in loaded["on"], "the workflow is not for this event"
         assert loaded["permissions"] == {}, "what a job may do is named by the job"
         self._number += 1
+        self._uploaded.clear()
         runs: dict[str, JobRun] = {}
         for name, job in loaded["jobs"].items():
             needs = {one: vars(runs[one]) for one in [job.get("needs")] if one}
-            scope = _Scope({**self._contexts(event, name), "needs": needs}, JobRun("success"), {})
-            runs[name] = scope.run
-            if not scope.wanted(job.get("if")):
-                scope.run.result = "skipped"
-                continue
-            self._writes = job["permissions"].get("contents") == "write"
-            self._job(job, scope, event)
-            scope.run.outputs = {key: scope.text(value) for key, value in job.get("outputs", {}).items()}
+            [(axis, values)] = job.get("strategy", {}).get("matrix", {"": [""]}).items()
+            self._several = len(values) > 1
+            for value in values:
+                scope = _Scope(
+                    {**self._contexts(event, name), "needs": needs, "matrix": {axis: value}}, JobRun("success"), {}
+                )
+                if not scope.wanted(job.get("if")):
+                    scope.run.result = "skipped"
+                else:
+                    self._writes = job["permissions"].get("contents") == "write"
+                    self._job(job, scope, event)
+                    scope.run.outputs = {key: scope.text(value) for key, value in job.get("outputs", {}).items()}
+                runs[name] = scope.run.after(runs.get(name))
         return runs
 
     def _contexts(self, event: Event, job: str) -> dict[str, Any]:
@@ -216,9 +232,16 @@ class Runner:
                 assert given["key"] not in self.caches, "a cache is never overwritten"
                 self.caches[given["key"]] = self._copy(given["path"])
             case "upload-artifact":
+                assert given["name"] not in self._uploaded, "a job of a matrix can't replace another's artifact"
+                self._uploaded.add(given["name"])
                 self.artifacts[given["name"]] = self._copy(given["path"])
             case "download-artifact":
-                shutil.copytree(self.artifacts[given["name"]], work / given["path"])
+                for name in fnmatch.filter(self._uploaded, given["pattern"]):
+                    target = work / given["path"] / ("" if given.get("merge-multiple") else name)
+                    shutil.copytree(self.artifacts[name], target, dirs_exist_ok=True)
+            case "setup-python":
+                if self._several:  # each is this interpreter in truth
+                    scope.env["SETUP_PYTHON"] = given["python-version"]
             case "upload-sarif":
                 assert json.loads((work / given["sarif_file"]).read_text("utf-8"))["version"] == "2.1.0"
         return True

@@ -46,7 +46,9 @@ class Runner:
         """
         job = yaml.load(pipeline, yaml.BaseLoader)[name]
         work = self._folder / "work"
-        known = {"CI": "true", "GITLAB_CI": "true", "CI_PROJECT_DIR": str(work), **variables}
+        [matrix] = job.get("parallel", {}).get("matrix", [{}])
+        first = {name: values[0] for name, values in matrix.items()}
+        known = {"CI": "true", "GITLAB_CI": "true", "CI_PROJECT_DIR": str(work), **first, **variables}
         rule = next((one for one in job["rules"] if _holds(one["if"], known)), None)
         if rule is None:
             return None

@@ -83,5 +83,6 @@ class JobShell:
             elif name == "kl":
                 done = run_in_process(args, Path(cwd), env, given)
             else:
-                done = run_pytest(("-p", "pytest_kl.plugin", *args), Path(cwd), env)
+                other = ("-p", "tests.ci.other_python") if "SETUP_PYTHON" in env else ()
+                done = run_pytest(("-p", "pytest_kl.plugin", *other, *args), Path(cwd), env)
             asking.sendall(json.dumps([done.returncode, done.stdout, done.stderr]).encode())

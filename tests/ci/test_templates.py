@@ -86,10 +86,10 @@ def test_a_workflow_passes_clean_content_and_fails_an_import_across_layers(origi
     assert (clean["kl"].result, clean["code-scanning"].result) == ("success", "success"), clean["kl"].log
     assert runner.shell.installed == ["--editable . pytest kl-hooks"]
     assert runner.restored == []
-    assert list(runner.caches) == ["kl-Linux-1-1"]
+    assert list(runner.caches) == ["kl-Linux-3.13-1-1"]
     assert "proven (inferred)" in clean["kl"].summary
     assert "```mermaid\nflowchart" in clean["kl"].summary
-    reports = runner.artifacts["kl-reports"]
+    reports = runner.artifacts["kl-reports-3.13"]
     assert {path.name for path in reports.iterdir()} == {
         "context.md", "junit.xml", "kl.sarif", "receipts.jsonl", "summary.md"
     }  # fmt: skip
@@ -98,13 +98,13 @@ def test_a_workflow_passes_clean_content_and_fails_an_import_across_layers(origi
     # a title is text, whatever is in it
     title = 'Speed up the order page"; touch pwned; $(touch pwned) `touch pwned` ${{ github.token }}'
     drift = runner.start(WORKFLOW, pull_request(origin, 1, title))
-    job, reports = drift["kl"], runner.artifacts["kl-reports"]
+    job, reports = drift["kl"], runner.artifacts["kl-reports-3.13"]
     assert [name for name, outcome in job.steps.items() if outcome == "failure"] == ["Check the layers"]
     assert f"::error file={ORDER},line=2,title=core must not import web::" in job.log
     assert not list(tmp_path.rglob("pwned"))
-    assert runner.restored == ["kl-Linux-1-1"]
+    assert runner.restored == ["kl-Linux-3.13-1-1"]
     assert runs_in(reports / "receipts.jsonl") == 2, "the run of main came with the cache"
-    assert list(runner.caches) == ["kl-Linux-1-1"], "pull requests write no cache"
+    assert list(runner.caches) == ["kl-Linux-3.13-1-1"], "pull requests write no cache"
     assert drift["code-scanning"].result == "success"
     proof = json.loads((reports / "proof.sarif").read_text("utf-8"))["runs"][0]["results"]
     assert proof == [] and "title=kl verify" not in job.log, "a test executed each changed symbol, and passed"
@@ -151,6 +151,59 @@ def test_a_push_proves_its_content_in_every_clone(origin: Checkout, tmp_path: Pa
 
 
 @pytest.mark.slow
+def test_two_jobs_of_a_matrix_verify_and_a_policy_fails_what_is_not_proven(origin: Checkout, tmp_path: Path) -> None:
+    origin.git("clone", "-q", str(origin.root), str(tmp_path / "origin"))
+    made = Checkout(tmp_path / "origin")
+    made.write(".kl/config.yaml", "verify: {mode: block}\n")
+    made.commit("Block what is not proven")
+    base = made.git("rev-parse", "HEAD")
+    made.git("checkout", "-q", "-b", "more")
+    made.write(ORDER, (made.root / ORDER).read_text() + "\n\ndef tax():\n    return 2\n")
+    # a change that asks for less is judged by the rules of its base
+    made.write(".kl/config.yaml", "verify: {mode: advise}\n")
+    made.commit("Add a tax")
+    made.git("checkout", "-q", "-b", "pull", "main")
+    made.git("merge", "-q", "--no-ff", "-m", "Merge more into main", "more")
+    made.git("update-ref", "refs/pull/1/merge", "HEAD")
+
+    loaded = yaml.load(WORKFLOW, yaml.BaseLoader)
+    unproven = "Annotate what is not proven"
+    asked = ("Install", "Test, and record the run", unproven, "Summary", "Keep the reports")
+    kl = loaded["jobs"]["kl"]
+    kl["steps"] = [
+        one for one in kl["steps"] if one.get("name", "Keep the state").startswith((*asked, "Keep the state"))
+    ]
+    workflow = yaml.dump(loaded, sort_keys=False).replace("'3.13'", "'3.12'\n        - '3.13'", 1)
+    key = tmp_path / "key"
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(key)], check=True)
+    runner = Runner(tmp_path / "runner", made, dict(os.environ) | SYMBOLS)
+    runner.variables, runner.secrets = {"KL_PUBLISH": "true"}, {"KL_SIGNING_KEY": key.read_text()}
+    stranger = runner.start(workflow, pull_request(made, 1, "Add a tax", fork=True))
+    assert stranger["kl"].steps[unproven] == "failure" and stranger["publish"].result == "skipped"
+    annotation = f"::error file={ORDER},line=5,title=kl verify::shop.core.order.tax is never exercised"
+    assert stranger["kl"].log.count(annotation) == 2, "each job annotates the symbol"
+
+    done = runner.start(workflow, Event("push", base, "refs/heads/main", {"head_commit": {"message": "x"}}))
+    assert (done["kl"].result, done["publish"].result) == ("success", "success"), done["publish"].log
+    assert "written and signed" in done["publish"].log, done["publish"].log
+    assert done["publish"].log.count("  pytest  1 result") == 2, "a run of each job"
+    made.git("clone", "-q", "-b", "main", str(made.root), str(tmp_path / "bob"))
+    bob = Checkout(tmp_path / "bob")
+    bob.kl("trust", "add", "github", "--key", f"{key}.pub", "--role", "ci")
+    assert bob.kl("sync", "--pull").returncode == 0
+    assert "proven (verified by CI github)" in bob.kl("verify", "--require", "verified").stdout, "two interpreters"
+
+    # the same policy in GitLab; its jobs leave receipts by their interpreter, and one job publishes those of both
+    job, reports = form("ci/gitlab-ci.yml"), ".kl-ci/reports"
+    lab = gitlab.Runner(tmp_path / "lab", made, dict(os.environ) | SYMBOLS)
+    request = {"CI_PIPELINE_SOURCE": "merge_request_event", "CI_MERGE_REQUEST_DIFF_BASE_SHA": base,
+               "CI_MERGE_REQUEST_TITLE": "Tax", "CI_DEFAULT_BRANCH": "main", "KL_PYTHON": "3.12"}  # fmt: skip
+    refused = lab.start(job, made.git("rev-parse", "more"), request)
+    assert refused and not refused.passed and "never exercised shop.core.order.tax" in refused.log, refused
+    assert (refused.artifacts / reports / "receipts-3.12.jsonl").is_file()
+
+
+@pytest.mark.slow
 def test_the_action_fails_loosened_rules_and_failing_tests(origin: Checkout, tmp_path: Path) -> None:
     steps = yaml.load(WORKFLOW, yaml.BaseLoader)["jobs"]["kl"]["steps"][:2]
     own = {"uses": f"{ACTION}@v0.1.0", "id": "kl", "with": {"command": "pytest --kl-strict -q -p no:cacheprovider"}}
@@ -166,6 +219,7 @@ def test_the_action_fails_loosened_rules_and_failing_tests(origin: Checkout, tmp
     assert [name for name, outcome in run.steps.items() if outcome == "failure"] == [*gates, ACTION]
     assert f"::error file={MANIFEST},line=5" in run.log
     assert "core may now import web" in run.log
+    assert "::error file=tests/test_order.py,line=4,title=kl verify::" in run.log
     reports = runner.artifacts["kl-reports"]
     context = (reports / "context.md").read_text("utf-8")
     assert context.index("test_total") < context.index("## code"), "what fails is first"
@@ -176,7 +230,7 @@ def test_the_action_fails_loosened_rules_and_failing_tests(origin: Checkout, tmp
     assert runner.caches == {}
     # a push of main passes, and saves the state
     assert runner.start(workflow, pushed(origin))["kl"].result == "success"
-    assert list(runner.caches) == ["kl-Linux-2-1"]
+    assert list(runner.caches) == ["kl-Linux-kl-reports-2-1"]
 
 
 @pytest.mark.slow
@@ -221,12 +275,12 @@ def test_a_gitlab_job_passes_clean_content_and_fails_an_import_across_layers(ori
     assert suite.get("tests") == "1"
     assert not list(tmp_path.rglob("pwned"))
     stored = branch.artifacts / ".kl-ci/reports"
-    assert runs_in(stored / "receipts.jsonl") == 2, "the run of main came with the cache"
+    assert runs_in(stored / "receipts-3.13.jsonl") == 2, "the run of main came with the cache"
     assert "## violation" in (stored / "context.md").read_text("utf-8")
     # the run of the merge request is not in the cache: main's next job has its own run of before, and its new one
     again = runner.start(job, main, pushed)
     assert again and again.passed, again
-    assert runs_in(again.artifacts / ".kl-ci/reports/receipts.jsonl") == 2
+    assert runs_in(again.artifacts / ".kl-ci/reports/receipts-3.13.jsonl") == 2
 
 
 def test_forks_get_no_job_that_writes_and_a_summary_is_cut(origin: Checkout, tmp_path: Path) -> None:
@@ -245,5 +299,5 @@ def test_forks_get_no_job_that_writes_and_a_summary_is_cut(origin: Checkout, tmp
     runs = runner.start(workflow, pull_request(origin, 1, "Drift", fork=True))
     assert runs["code-scanning"].result == "skipped"
     assert 899_000 < len(runs["kl"].summary.encode()) < 901_000
-    assert runs["kl"].summary.endswith("(cut; the artifact kl-reports has all of it)\n")
+    assert runs["kl"].summary.endswith("(cut; the artifact has all of it)\n")
     assert runner.start(workflow, pull_request(origin, 1, "Drift"))["code-scanning"].result == "success"
