@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 
 from kl_hooks.clock import iso
-from kl_hooks.evidence.compaction import compact
+from kl_hooks.evidence.compaction import compact, compactable_runs
 from kl_hooks.evidence.ledger import append, entries_of_tree, recent, results_of
 from kl_hooks.model.receipt import Evidence, Receipt
 from kl_hooks.plugins import manager
@@ -78,6 +78,7 @@ def questions(store: Store, test: str) -> dict[str, Callable[[], object]]:
         "newest 20 outcomes of a test": asked(lambda db: results_of(db, [test], 20)),
         "newest receipt, whole": asked(lambda db: recent(db, 1)),
         "receipts of a content tree": asked(lambda db: entries_of_tree(db, ["0" * 40])),
+        "runs that retention folds": asked(lambda db: compactable_runs(db, START * 2, 90, set(), set())),
     }
 
 

@@ -7,7 +7,6 @@ import gc
 import os
 from collections.abc import Generator, Iterator
 from functools import cache
-from itertools import count
 from pathlib import Path
 
 import pytest
@@ -15,7 +14,7 @@ from hypothesis import settings
 
 from tests.forked_pytest import end_servers
 from tests.support import HERE, INNER, TEMPLATES, Checkout, catch_ignored_signals, checkout, isolate
-from tests.team_server import TeamServer, create_repository, team_server
+from tests.team_server import TeamServer, team_server
 
 pytest_plugins = ["pytester"]
 
@@ -40,7 +39,11 @@ what is imported, and what depends on the interpreter's own parser and monitorin
 """
 MEMORY = Path("/dev/shm")
 FREE_BYTES = 6 << 30
-_NUMBERS = count()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    what = "The database behind every store of the tests, but of those marked `both_databases`, which run on each."
+    parser.addoption("--database", choices=["sqlite", "postgresql"], default="sqlite", help=what)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -80,9 +83,12 @@ def _is_once(path: Path) -> bool:
 
 
 @pytest.hookimpl(tryfirst=True)  # before `-m` selects
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark what runs once, and run the slow tests first: at the end one process would wait for the other's slow one."""
+    on_server = config.option.database == "postgresql"
     for item in items:
+        if on_server and item.get_closest_marker("local_database"):
+            item.add_marker(pytest.mark.skip("about the file of a clone's database"))
         if _is_once(item.path):
             item.add_marker("once")
     items.sort(key=lambda item: item.get_closest_marker("slow") is None)
@@ -123,22 +129,17 @@ def templates(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 
 @pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty home, for this process and for those it starts."""
-    isolate(monkeypatch, tmp_path / "home")
-    return tmp_path / "home"
+def database(request: pytest.FixtureRequest) -> str:
+    """The database behind every store of the test: of each clone, or of a server."""
+    return str(getattr(request, "param", request.config.option.database))
 
 
 @pytest.fixture
-def database(request: pytest.FixtureRequest, home: Path) -> str:
-    """The database behind every store of a test that is marked `both_databases`: of each clone, or of a server."""
-    if request.param == "postgresql":
-        url = request.getfixturevalue("one_database")
-        name = f"test{next(_NUMBERS)}"
-        create_repository(url, name)
-        with (home / "gitconfig").open("a") as file:
-            file.write(f"[kl]\nstore = {url}\nstoreRepository = {name}\n")
-    return str(request.param)
+def home(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, database: str) -> Path:
+    """An empty home, for this process and for those it starts."""
+    url = request.getfixturevalue("one_database") if database == "postgresql" else ""
+    isolate(monkeypatch, tmp_path / "home", url)
+    return tmp_path / "home"
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -168,6 +169,12 @@ def _one_team_server() -> Iterator[TeamServer]:
 def one_database(_one_team_server: TeamServer) -> str:
     _one_team_server.sql("CREATE DATABASE several")
     return _one_team_server.url("several")
+
+
+@pytest.fixture(scope="session")
+def server_url(request: pytest.FixtureRequest) -> str:
+    """The server of a run with `--database postgresql`, for `isolate`; otherwise empty."""
+    return str(request.getfixturevalue("one_database")) if request.config.option.database == "postgresql" else ""
 
 
 @pytest.fixture

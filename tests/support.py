@@ -23,6 +23,7 @@ from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
+from itertools import count
 from pathlib import Path
 from typing import IO, Any
 
@@ -34,9 +35,13 @@ from kl_hooks.__main__ import main
 from kl_hooks.clock import FixedClock
 from kl_hooks.evidence.ledger import Entry, recent
 from kl_hooks.evidence.provenance import CI
+from kl_hooks.git.repository import GitSettings
 from kl_hooks.model.actors import AGENTS
-from kl_hooks.workspace import Workspace, open_workspace
+from kl_hooks.store.postgres import Address
+from kl_hooks.store.state import State
+from kl_hooks.workspace import Workspace, _team_address, open_workspace
 from tests.forked_pytest import AT_START, COMMAND, run_forked
+from tests.team_server import create_repository
 
 HERE = Path(__file__).absolute().parent.parent
 NOW = 1_800_000_000_000_000
@@ -49,6 +54,7 @@ _GIT_SETTINGS = (
     "[user]\nname = Ada\nemail = ada@example.org\n[init]\ndefaultBranch = main\n[maintenance]\nauto = false\n"
 )
 """Without maintenance: to find that there is nothing to do takes two fifths of a commit's time."""
+_NUMBERS = count()
 INNER = "PYTEST_DEBUG_TEMPROOT"
 """Set by us for every pytest that a test starts: below this it makes folders, and removes those of earlier runs."""
 
@@ -104,6 +110,21 @@ class Checkout:
     def workspace(self, now: int = NOW, folder: Path | None = None) -> Workspace:
         """The workspace as a command of this process would open it, at a time that does not move."""
         return open_workspace(folder or self.root, clock=FixedClock(now), environ=dict(os.environ))
+
+    def edit(self, *statements: str) -> None:
+        """Edit the database of evidence and records behind kl's back, as whoever owns it can."""
+        with self.workspace().store.writing() as db:
+            for statement in statements:
+                db.execute(statement)
+
+    def stored(self) -> bytes:
+        """All that is in that database: the bytes of the file, or the rows on the server."""
+        with self.workspace().store.reading() as db:
+            assert db is not None
+            if db.dialect == "sqlite":
+                return (self.state / "kl.db").read_bytes()
+            names = db.rows("SELECT tablename FROM pg_tables WHERE schemaname = 'kl' AND rowsecurity")
+            return repr([db.rows(f"SELECT * FROM {name}") for (name,) in names]).encode()
 
     def entries(self, limit: int = 1000) -> list[Entry]:
         """What the ledger holds, newest first, without taking anything in."""
@@ -295,10 +316,11 @@ def catch_ignored_signals() -> None:
             signal.signal(number, lambda *_: None)
 
 
-def isolate(patch: pytest.MonkeyPatch, home: Path) -> None:
+def isolate(patch: pytest.MonkeyPatch, home: Path, url: str = "") -> None:
     """This process, and what it starts, has an empty home and nothing of the world around in its environment.
 
-    A pytest that a test starts loads the plugins named with `-p` only: to load all that are installed takes a second.
+    `url`: the server on which its repositories have their stores; empty: in each clone. A pytest that a test starts
+    loads the plugins named with `-p` only: to load all that are installed takes a second.
     """
     for name in os.environ.keys() - {INNER}:
         if name.startswith(FOREIGN) or name in WHO:
@@ -313,6 +335,35 @@ def isolate(patch: pytest.MonkeyPatch, home: Path) -> None:
     for name in ("XDG_STATE_HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_RUNTIME_DIR"):
         patch.delenv(name, raising=False)
     (home / "gitconfig").write_text(_GIT_SETTINGS)
+    if url:
+        _use_server(url, home, patch)
+
+
+def _use_server(url: str, home: Path, patch: pytest.MonkeyPatch) -> None:
+    """Each clone of a test has a store of its own, as in SQLite: a repository on the server.
+
+    The first one is in git's configuration, where processes find it; the others are known in this process.
+    """
+    names = dict[Path, str]()
+
+    def make() -> str:
+        name = f"test{next(_NUMBERS)}"
+        create_repository(url, name)
+        return name
+
+    first = make()
+    with (home / "gitconfig").open("a") as file:
+        file.write(f"[kl]\nstore = {url}\nstoreRepository = {first}\n")
+
+    def address(state: State, asked: GitSettings | None) -> Address | None:
+        found = _team_address(state, asked)
+        if not found or found.repository != first:
+            return found
+        if state.directory not in names:
+            names[state.directory] = make() if names else first
+        return found._replace(repository=names[state.directory])
+
+    patch.setattr("kl_hooks.workspace._team_address", address)
 
 
 def checkout(folder: Path, files: Mapping[str, str] | None = None, *, kl: bool = True) -> Checkout:

@@ -27,7 +27,7 @@ from kl_hooks.records.query import RecordFilter, get_records, list_records
 from kl_hooks.records.retention import purge_records
 from kl_hooks.records.write import apply_verb, pending_proposals
 from kl_hooks.store.files import read_small
-from kl_hooks.store.state import locate_state
+from kl_hooks.store.state import locate_state, state_of_server
 
 if TYPE_CHECKING:
     from kl_hooks.workspace import Workspace
@@ -56,8 +56,8 @@ _DAY: Final = 86_400_000_000
 _DATABASE_FILES: Final = ("", "-journal", "-wal", "-shm")
 """SQLite's own files beside a database (sqlite.org/tempfiles.html)."""
 _PROTECTED: Final = (
-    "kl.db*", "high-water", "store.lock", "spool/*", "backup/*", "*archive*", "README", ".gitignore", "init*",
-    "maintain*", "events*", "accesses*", "seeded.json", "*.lock",
+    "kl.db*", "high-water*", "migration.*", "store.lock", "spool/*", "backup/*", "*archive*", "README", ".gitignore",
+    "init*", "maintain*", "events*", "accesses*", "seeded.json", "*.lock",
 )  # fmt: skip
 """Paths in the state directory that hold evidence, records, captures, copies, archives or events."""
 
@@ -237,15 +237,15 @@ def orphaned_graphs(ws: Workspace, numbers: Lifecycle, now: int) -> list[Change]
 
 def _graphs_of_worktrees(ws: Workspace) -> set[str]:
     """Return the names of the graphs of all worktrees that git lists."""
-    # main.db: of the main worktree, which has no folder below `worktrees`
-    names = {ws.state.graph.name, "main.db"}
     if ws.repo is None:
-        return names
-    # gitrepository-layout(5): a folder here for each linked worktree
-    inside = ws.repo.common_dir / "worktrees"
-    for git_dir in inside.iterdir() if inside.is_dir() else ():
-        names.add(locate_state(ws.root, ws.repo.common_dir, git_dir, str(ws.state.directory), ws.environ).graph.name)
-    return names
+        return {ws.state.graph.name}
+    # gitrepository-layout(5): a folder here for each linked worktree, and none for the main one
+    common, inside = ws.repo.common_dir, ws.repo.common_dir / "worktrees"
+    folders = [common, *(inside.iterdir() if inside.is_dir() else ())]
+    states = [locate_state(ws.root, common, one, str(ws.state.directory), ws.environ) for one in folders]
+    if address := ws.store.address:  # with a team's database, graphs have its key in their names
+        states += [state_of_server(one, address.key) for one in states]
+    return {one.graph.name for one in states}
 
 
 def delete_graphs(ws: Workspace, changes: Sequence[Change], now: int) -> None:

@@ -20,7 +20,7 @@ from kl_hooks.evidence.integrity import Marks, audit, read_high_water, write_hig
 from kl_hooks.evidence.ledger import append, recent
 from kl_hooks.evidence.sources.receipts import to_lines
 from kl_hooks.store.sqlite import SqliteDatabase, open_sqlite
-from tests.support import NOW, Checkout, checkout, isolate, sql
+from tests.support import NOW, Checkout, checkout, isolate
 
 from .making import leave_run, tried
 from .test_claims import run
@@ -29,11 +29,11 @@ WITHIN = "SELECT COUNT(*) FROM {}"
 
 
 @pytest.fixture(scope="module")
-def full(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Checkout]:
+def full(tmp_path_factory: pytest.TempPathFactory, server_url: str) -> Iterator[Checkout]:
     """A store with something of everything in it: 8 receipts. Nobody changes it."""
     patch = pytest.MonkeyPatch()
     folder = tmp_path_factory.mktemp("full")
-    isolate(patch, folder / "home")
+    isolate(patch, folder / "home", server_url)
     made = checkout(folder / "repo", {"a.py": "A = 1\n"})
     fill(made)
     yield made
@@ -110,7 +110,7 @@ EDITS = {
     "a header": ("UPDATE receipt SET header = replace(header, 'passed', 'failed') WHERE seq = 1", "header was edited"),
     "a removed receipt": ("DELETE FROM receipt WHERE seq = 2", "receipts 2 to 2 are missing"),
     "two receipts in another order": (
-        "UPDATE receipt SET seq = CASE seq WHEN 2 THEN 300 ELSE 2 END WHERE seq IN (2, 3)",
+        "UPDATE receipt SET seq = CASE seq WHEN 2 THEN 301 ELSE 300 END WHERE seq IN (2, 3)",
         "are missing",
     ),
     "an origin": ("UPDATE receipt SET origin = 'local' WHERE origin LIKE 'imported%'", "chain is broken"),
@@ -182,6 +182,7 @@ def test_an_edit_with_the_chain_made_anew_shows_at_the_mark(full: Checkout) -> N
 TABLES = ("receipt", "evidence", "test", "test_list", "commit_log", "claim")
 
 
+@pytest.mark.local_database
 @pytest.mark.slow
 def test_a_change_of_any_value_that_matters_is_found(full: Checkout) -> None:
     dice = random.Random(20260)
@@ -220,6 +221,7 @@ def altered(dice: random.Random, value: Any) -> Any:
     return dice.choice([value[:at] + other + value[at + 1 :], value[:at], value[:at] + value[at + 1 :]])
 
 
+@pytest.mark.local_database
 @pytest.mark.slow
 def test_a_flipped_bit_in_the_file_is_found_where_it_matters(full: Checkout, tmp_path: Path) -> None:
     dice = random.Random(20261)
@@ -247,6 +249,7 @@ def open_closing(path: Path) -> Any:
     return closing(open_sqlite(path, write=False))
 
 
+@pytest.mark.local_database
 def test_a_store_that_was_removed_or_empty_is_no_empty_store(repo: Checkout) -> None:
     fill(repo)
     had = problems(repo)
@@ -261,6 +264,7 @@ def test_a_store_that_was_removed_or_empty_is_no_empty_store(repo: Checkout) -> 
     assert f"this store had {number} receipts on 2027-01-15, now 1" in done.stdout
 
 
+@pytest.mark.local_database
 def test_an_older_copy_shows_and_goes_on_to_show_when_more_is_recorded(repo: Checkout) -> None:
     fill(repo)
     older = repo.root.parent / "older.db"
@@ -289,8 +293,7 @@ def test_an_older_copy_shows_and_goes_on_to_show_when_more_is_recorded(repo: Che
 def test_a_cut_tail_shows_although_the_commits_come_back(repo: Checkout) -> None:
     repo.commit("second")
     sync_evidence(repo.workspace())
-    sql(
-        repo.state / "kl.db",
+    repo.edit(
         "DELETE FROM receipt",
         "DELETE FROM evidence",
         "DELETE FROM commit_log",
@@ -301,6 +304,7 @@ def test_a_cut_tail_shows_although_the_commits_come_back(repo: Checkout) -> None
     assert "this store had 1 receipt on" in done.stdout
 
 
+@pytest.mark.local_database  # a new clone has no mark of the server
 def test_a_missing_mark_shows(repo: Checkout) -> None:
     fill(repo)
     (repo.state / "high-water").unlink()
@@ -309,6 +313,7 @@ def test_a_missing_mark_shows(repo: Checkout) -> None:
     assert "mark is missing" in the_problems(repo)
 
 
+@pytest.mark.local_database
 def test_a_cut_or_deleted_write_ahead_log_shows(repo: Checkout, tmp_path: Path) -> None:
     fill(repo)
     number = len(repo.entries())
@@ -350,14 +355,15 @@ def test_what_it_proves_is_reported(full: Checkout) -> None:
         assert anchor in done.stdout
 
 
-def test_commits_of_another_clone_are_no_edit(full: Checkout, repo: Checkout) -> None:
+def test_commits_of_another_clone_are_no_edit(tmp_path: Path, repo: Checkout) -> None:
+    fill(full := checkout(tmp_path / "full", {"a.py": "A = 1\n"}))
     lines = "\n".join(to_lines(e.receipt for e in full.entries()[::-1])).encode()
     done = import_file(repo.workspace(), "receipts", "receipts.jsonl", lines, None)
     assert (len(full.entries()), done.problems) == (done.new, ())
     assert problems(repo) == ()
     sync_evidence(repo.workspace())
     foreign = next(e for e in repo.entries() if e.receipt.source == "commits" and e.origin.startswith("imported"))
-    sql(repo.state / "kl.db", f"UPDATE commit_log SET receipt = '{foreign.id}'")
+    repo.edit(f"UPDATE commit_log SET receipt = '{foreign.id}'")
     assert "its commits were edited in the log" in the_problems(repo)
 
 

@@ -239,6 +239,7 @@ def test_the_user_s_spool_is_imported_and_marked(repo: Checkout) -> None:
     assert [e.origin for e in repo.entries() if e.receipt.source == "pytest"] == [origin] == ["spool:user"]
 
 
+@pytest.mark.local_database
 def test_a_locked_store_leaves_everything_where_it_is(repo: Checkout, monkeypatch: pytest.MonkeyPatch) -> None:
     sync_evidence(repo.workspace())
     leave_run(repo.workspace(), TESTS)
@@ -253,6 +254,7 @@ def test_a_locked_store_leaves_everything_where_it_is(repo: Checkout, monkeypatc
 NEWER = {"schema step": ("INSERT INTO schema_step VALUES ('evidence', 99)",), "format": ("PRAGMA user_version = 7",)}
 
 
+@pytest.mark.local_database
 @pytest.mark.parametrize("how", NEWER)
 def test_a_newer_store_is_not_written(repo: Checkout, how: str) -> None:
     sync_evidence(repo.workspace())
@@ -266,6 +268,7 @@ def test_a_newer_store_is_not_written(repo: Checkout, how: str) -> None:
     assert (repo.state / "kl.db").read_bytes() == content
 
 
+@pytest.mark.local_database
 @pytest.mark.parametrize("content", [b"garbage" * 100, b"SQLite format 3\0" + b"\xff" * 5000], ids=["noise", "like it"])
 def test_a_damaged_store_stays_and_so_does_the_spool(repo: Checkout, content: bytes) -> None:
     sync_evidence(repo.workspace())

@@ -159,8 +159,9 @@ def test_a_run_is_imported_with_its_receipt_and_found_by_symbol(repo: Checkout) 
         }
         assert subject.altered_parts(db) == []
     with repo.workspace().store.writing() as db, db.transaction():
-        db.execute("UPDATE executed_part SET digest = x'00' WHERE id = 1")
-        assert subject.altered_parts(db) == ["part 1 of the executed symbols was edited"]
+        ((part,),) = db.rows("SELECT MIN(id) FROM executed_part")
+        db.execute("UPDATE executed_part SET digest = ? WHERE id = ?", (b"\0", part))
+        assert subject.altered_parts(db) == [f"part {part} of the executed symbols was edited"]
         db.execute("UPDATE receipt SET folded = 'now' WHERE run = ?", (first,))
         forget_runs(db)
         assert runs_with_symbols(db, 5) == [second]
@@ -168,6 +169,7 @@ def test_a_run_is_imported_with_its_receipt_and_found_by_symbol(repo: Checkout) 
         assert db.row("SELECT COUNT(*) FROM executed_part WHERE id NOT IN (SELECT part FROM executed_in)") == (1,)
 
 
+@pytest.mark.local_database
 def test_two_unchanged_runs_of_20000_tests_grow_the_store_by_4_bytes_a_test(repo: Checkout) -> None:
     dice = random.Random(7)
     names = [f"tests/test_{at // 50}.py::test_{at}" for at in range(20_000)]
@@ -267,6 +269,7 @@ def test_a_file_waits_for_its_receipt_and_an_orphan_is_removed_after_a_week(repo
         assert runs_with_symbols(db, 5) == [run], "an older kl has imported the capture alone, or it came late"
 
 
+@pytest.mark.local_database
 def test_where_the_store_can_not_be_written_the_file_is_read_from_the_spool(repo: Checkout) -> None:
     sync_evidence(repo.workspace())
     run = leave_run(repo.workspace(), TESTS, executed=ONE)

@@ -14,7 +14,7 @@ from kl_hooks.evidence.compaction import Run, all_runs, choose_compactable, comp
 from kl_hooks.evidence.ingestion import sync_evidence
 from kl_hooks.evidence.integrity import Marks, audit, read_high_water
 from kl_hooks.evidence.ledger import RETAINED
-from tests.support import NOW, Checkout, sql
+from tests.support import NOW, Checkout
 
 from .making import leave_run
 
@@ -126,7 +126,7 @@ def test_a_folded_receipt_keeps_its_id_and_the_chain_passes(repo: Checkout) -> N
 )
 def test_a_fold_by_hand_shows(repo: Checkout, edit: str, printed: str) -> None:
     filled(repo)
-    sql(repo.workspace().state.database, edit)
+    repo.edit(edit)
     done = repo.kl("evidence", "verify")
     assert done.returncode == 1
     assert printed in done.stdout

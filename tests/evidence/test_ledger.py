@@ -149,6 +149,7 @@ def test_an_import_does_not_hide_the_run_of_the_same_name(db: Database) -> None:
     assert entry_of_run(db, "ee" * 16) is None
 
 
+@pytest.mark.local_database
 @pytest.mark.slow
 def test_an_unchanged_run_of_20000_tests_costs_at_most_4_bytes_a_test(repo: Checkout) -> None:
     dice = random.Random(5)

@@ -99,8 +99,11 @@ def test_a_line_that_links_here_or_speaks_of_it_is_shown_without(repo: Checkout)
 def test_what_was_stored_before_is_read_again(repo: Checkout) -> None:
     repo.write("docs/a.md", "# A\n")
     printed(repo, "knowledge", "list")
-    (graph,) = repo.state.rglob("main.db")
-    sql(graph, f"UPDATE page SET title = '{SECRET}'", "UPDATE authored_from SET value = 'old' WHERE name = 'kinds'")
+    sql(
+        repo.workspace().state.graph,
+        f"UPDATE page SET title = '{SECRET}'",
+        "UPDATE authored_from SET value = 'old' WHERE name = 'kinds'",
+    )
     printed(repo, "knowledge", "list")
     with repo.workspace().store.reading("graph") as db:
         assert db is not None and db.rows("SELECT title FROM page") == [("A",)]

@@ -34,7 +34,7 @@ def test_it_is_found_by_nobody_when_it_expires_and_purged_thirty_days_later(repo
     assert len(list_records(later, RecordFilter(expired=True))) == 1, "looking purges nothing"
     apply_policies(later, ONLY)
     assert list_records(later, RecordFilter(expired=True, archived=True)) == []
-    assert b"zebra" not in (repo.state / "kl.db").read_bytes().replace(b"\0", b"") or _free_pages_only(repo)
+    assert b"zebra" not in repo.stored().replace(b"\0", b"") or _free_pages_only(repo)
     assert apply_policies(later, ONLY).changes == ()
     assert [(one.name, one.record) for one in list_events(later, removed)][-2:] == [
         ("upkeep", removed),
@@ -45,7 +45,7 @@ def test_it_is_found_by_nobody_when_it_expires_and_purged_thirty_days_later(repo
 def _free_pages_only(repo: Checkout) -> bool:
     """No row holds the word any more (a freed page of the file may)."""
     sql(repo.state / "kl.db", "VACUUM")
-    return b"zebra" not in (repo.state / "kl.db").read_bytes()
+    return b"zebra" not in repo.stored()
 
 
 def test_what_never_ends_and_what_was_refused_stays(repo: Checkout) -> None:

@@ -108,7 +108,7 @@ def test_values_of_any_shape_and_keys_of_any_characters(repo: Checkout) -> None:
     done = repo.kl("remember", "secret", '{"password": "hunter2hunter2"}')
     assert done.returncode == 0
     assert "hunter2" not in repo.kl("recall", "secret").stdout
-    assert b"hunter2" not in (repo.state / "kl.db").read_bytes()
+    assert b"hunter2" not in repo.stored()
     assert "empty" in repo.kl("remember", " ", "v").stderr
     token = f"ghp_{'a1B2' * 9}"
     for command in (("remember", "k", token), ("pool", "write", "default", "k", token)):
@@ -121,6 +121,7 @@ def test_values_of_any_shape_and_keys_of_any_characters(repo: Checkout) -> None:
     assert answer(repo, "remember", "typed", "8080", "--text")["value"] == "8080"
 
 
+@pytest.mark.local_database
 def test_what_is_lost_or_missing_is_named(
     repo: Checkout, tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

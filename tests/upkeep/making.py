@@ -38,5 +38,5 @@ def untidy(repo: Checkout) -> None:
     long_ago.cache.set("old", b"x", ttl=0.001)
     aged(repo.state / "graph" / "gone-12345678.db", 20)
     aged(repo.state / "crash" / "report.txt", 1)
-    repo.write(".kl/.klignore", "crash/*\n!crash/kept.txt\nkl.*\nhigh-water\nspool/\nbackup/\n")
+    repo.write(".kl/.klignore", "crash/*\n!crash/kept.txt\nkl.*\nhigh-water*\nspool/\nbackup/\n")
     aged(repo.state / "crash" / "kept.txt", 1)

@@ -98,6 +98,7 @@ def copy(repo: Checkout, folder: Path) -> Checkout:
     return Checkout(folder)
 
 
+@pytest.mark.local_database
 @pytest.mark.slow
 @pytest.mark.requirement("D46")
 def test_killed_at_any_step_the_next_run_ends_the_same(messy: Checkout, tmp_path: Path) -> None:
