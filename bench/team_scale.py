@@ -88,6 +88,8 @@ def fill(stores: list[Store], runs: range, tests: int) -> list[float]:
     for number in runs:
         one, store = receipt(number, tests), stores[number % len(stores)]
         found.append(milliseconds(partial(ingest, store, one)))
+        if store.address:
+            store.server.close()  # a server has 100 connections, and there may be 500 stores
         if sys.stderr.isatty():
             print(f"\r{number + 1}/{len(runs)}", end="", file=sys.stderr)
     return found

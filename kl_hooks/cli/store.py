@@ -15,6 +15,7 @@ from kl_hooks.cli.options import format_option
 from kl_hooks.cli.output import counted, print_answer, workspace
 from kl_hooks.errors import CLEAN, ENVIRONMENT_ERROR, EnvironmentProblem, UsageProblem
 from kl_hooks.model.actors import agent
+from kl_hooks.store.postgres import LEVELS
 
 if TYPE_CHECKING:
     from kl_hooks.store.postgres import Address
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 _USE = "See: kl store use --help"
 _TABLES = {"receipts": "receipt", "tests": "test", "commits": "commit_log", "records": "record",
            "events": "record_event", "claims": "claim", "pools": "pool"}  # fmt: skip
-_LEVELS = ("none", "reader", "writer", "admin")
+_LEVELS = ("none", *LEVELS)
 
 
 @click.group()
@@ -140,6 +141,9 @@ def migrate(to: str | None, back: str | None, repository: str, create: bool, sha
     from kl_hooks.workspace import open_workspace
 
     address = _address(ws, to or back or "", repository)
+    if to and ws.store.address and ws.store.address.key == address.key:
+        reason = f"this clone uses that database already, repository {address.repository!r}: nothing is to be copied."
+        raise UsageProblem(reason, place=address.place, hint="See: kl store status")
     here = Store(ws.state, ws.store.schemas, ws.environ)
     local, shared = ws.state.directory / "high-water", state_of_server(ws.state, address.key).high_water
     with _opened(ws, address, create) as (there, _):

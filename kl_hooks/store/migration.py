@@ -18,10 +18,10 @@ from kl_hooks.store.database import Database, Row, placeholders
 from kl_hooks.store.files import sync_folder, write_atomic
 from kl_hooks.store.locks import store_lock
 from kl_hooks.store.sqlite import open_sqlite, side_files
-from kl_hooks.store.store import Store, _tables_after, migrate
+from kl_hooks.store.store import Store, migrate
 
 if TYPE_CHECKING:
-    from kl_hooks.hookspecs import Schema
+    pass
 
 _BATCH: Final = 2000
 _WHAT: Final = "moving the store"
@@ -54,7 +54,7 @@ def move_to_server(local: Store, server: Store) -> Moved:
     with ExitStack() as stack:
         source = stack.enter_context(local.writing(what=_WHAT))
         target = stack.enter_context(server.writing(what=_WHAT))
-        tables = _tables(source, local.schemas())
+        tables = _tables(source, local)
         if _read_mark(mark) != goal and (full := [one.name for one in tables if _count(target, one)]):
             reason = f"the repository {goal['repository']!r} holds rows already ({', '.join(full[:3])})."
             raise UsageProblem(reason, place=goal["place"], hint="Name another one: --repository NAME")
@@ -78,7 +78,7 @@ def move_from_server(local: Store, server: Store) -> Moved:
         try:
             schemas = [one for one in local.schemas() if one.database == "kl"]
             migrate(target, schemas, new, None)
-            moved = _copy_all(source, target, _tables(target, schemas))
+            moved = _copy_all(source, target, _tables(target, local))
         finally:
             target.close()
         _replace(state.database, new, state.directory / "backup")
@@ -104,11 +104,10 @@ def _read_mark(path: Path) -> Any:
         return None
 
 
-def _tables(db: Database, schemas: Sequence[Schema]) -> list[Table]:
-    """The tables of these schemas, as they are in an SQLite database."""
-    names = sorted({name for one in schemas if one.database == "kl" for name in _tables_after(one.steps)})
+def _tables(db: Database, local: Store) -> list[Table]:
+    """The tables of a store, as they are in an SQLite database."""
     found = []
-    for name in names:
+    for name in local.table_names():
         columns = db.rows(f"PRAGMA table_info({name})")
         key = sorted((place, column) for _, column, _, _, _, place in columns if place)
         assert key, f"{name} has no key"

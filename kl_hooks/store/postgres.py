@@ -81,6 +81,10 @@ class Address(NamedTuple):
         if not self.repository:
             hint = "Set it: kl store use URL --repository NAME"
             raise UsageProblem("names no repository.", place="kl.storeRepository", hint=hint)
+        if self.repository.strip() != self.repository or not self.repository.isprintable():
+            reason = f"is no name of a repository: {one_line(self.repository, 60)!r}."
+            hint = "Use printable characters, without space around: kl store use URL --repository NAME"
+            raise UsageProblem(reason, place="kl.storeRepository", hint=hint)
         if not well_formed:
             hint = "Such as postgresql://db.example.org/team."
             raise UsageProblem("is no address of a PostgreSQL server.", place="kl.store", hint=hint)
@@ -414,6 +418,17 @@ def _restored(text: str) -> str:
     return re.sub(f"{_ESCAPE}(.)", lambda found: "\0" if found[1] == "0" else _ESCAPE, text)
 
 
+_CONNECTION_HINTS: Final = {
+    "does not match host name": "Use the host that the certificate names, or ?sslmode=verify-ca.",
+    "root certificate file": "Name the certificate authority of the server: ?sslrootcert=FILE, or =system.",
+    "certificate verify failed": "Name the authority that signed the server's certificate: ?sslrootcert=FILE.",
+    "does not support SSL": "Turn TLS on at the server; ?sslmode=disable sends everything in the clear.",
+    "no encryption": "The server wants TLS: ?sslmode=require, or verify-full.",
+    "no password supplied": "Put it into ~/.pgpass, a service file (?service=NAME) or PGPASSWORD.",
+}
+"""What libpq states (in English, whatever the locale: psycopg's binary has no translations) → what to do."""
+
+
 def _problem(error: psycopg.Error, place: str) -> Exception:
     """What an error of PostgreSQL means here. The statement and its values are never part of a message."""
     errors = _driver().errors
@@ -432,8 +447,14 @@ def _problem(error: psycopg.Error, place: str) -> Exception:
         return EnvironmentProblem(
             f"has other tables than this kl ({reason}).", place=place, hint="See: kl store status"
         )
+    if isinstance(error, errors.DiskFull):
+        hint = "Make room on the server. Captures wait in the spool."
+        return EnvironmentProblem(f"the disk of the server is full ({reason}).", place=place, hint=hint)
+    if reason.startswith("connection is bad: invalid "):
+        return UsageProblem(f"is no address ({reason.removeprefix('connection is bad: ')}).", place="kl.store")
     if isinstance(error, _driver().OperationalError | _driver().InterfaceError):
-        hint = "Captures wait in the spool. See: kl store status"
+        hint = next((hint for words, hint in _CONNECTION_HINTS.items() if words in reason), "See: kl store status")
+        hint = f"{hint} Captures wait in the spool."
         return EnvironmentProblem(f"the server can't be used ({reason}).", place=place, hint=hint)
     return error
 

@@ -158,6 +158,10 @@ class Store:
         with self.server.setting_up() as db:
             return migrate(db, self._of("kl"), self.server.place, None)
 
+    def table_names(self) -> list[str]:
+        """The tables of `kl` that the steps of this version make."""
+        return sorted(name for one in self._of("kl") for name in _tables_after(one.steps))
+
     def exists(self) -> bool:
         """Whether evidence may be stored: there is a file, or a server that nobody has asked yet."""
         return self.address is not None or self.state.database.exists()

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
+import socket
+import subprocess
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -10,8 +14,9 @@ import pytest
 
 from kl_hooks.store import migration
 from kl_hooks.store.postgres import PostgresDatabase
+from tests.evidence.making import leave_run
 from tests.support import Checkout, checkout
-from tests.team_server import TeamServer
+from tests.team_server import NOBODY, TeamServer, team_server
 
 PASSED = "def test_one():\n    pass\n"
 
@@ -128,6 +133,77 @@ def test_addresses(repo: Checkout, team: TeamServer) -> None:
     assert "s3cretword" not in done.stderr + done.stdout + repo.kl("status").stderr
     assert repo.kl("store", "use", "--local").returncode == 0
     assert "kl.db" in repo.kl("store", "status").stdout
+
+
+@pytest.mark.slow
+def test_tls_is_verified_and_refusals_say_what_to_do(repo: Checkout, tmp_path: Path) -> None:
+    def certify(folder: Path, name: str) -> str:
+        options = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-addext")
+        made = [*options, f"subjectAltName=DNS:{name}", "-subj", f"/CN={name}", "-keyout", f"{name}.key"]
+        subprocess.run(["openssl", "req", "-x509", *made, "-out", f"{name}.crt"], cwd=folder, check=True)
+        if os.geteuid() == 0:
+            os.chown(folder / f"{name}.key", NOBODY, NOBODY)
+        return str(folder / f"{name}.crt")
+
+    with team_server(tls=True) as server:
+        if server is None or not shutil.which("openssl"):
+            pytest.skip("no PostgreSQL with TLS (Debian: apt-get install postgresql openssl)")
+        mine, other = (certify(server.folder, name) for name in ("localhost", "elsewhere"))
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            server.port = free.getsockname()[1]
+        server.stop()
+        tls = "ssl=on", f"ssl_cert_file={mine}", f"ssl_key_file={server.folder}/localhost.key"
+        server.start("listen_addresses=127.0.0.1", *tls)
+
+        def use(host: str, query: str) -> str:
+            url = f"postgresql://postgres@{host}:{server.port}/postgres?{query}"
+            done = repo.kl("store", "use", url, "--repository", "x", "--create")
+            return f"{done.returncode} {done.stderr or done.stdout}"
+
+        whole = f"sslmode=verify-full&sslrootcert={mine}"
+        assert use("localhost", whole).startswith("0 evidence and records are stored in")
+        for host, query, printed in (
+            ("127.0.0.1", whole, "Use the host that the certificate names"),
+            ("localhost", "sslmode=verify-full&sslrootcert=/none.crt", "?sslrootcert=FILE, or =system"),
+            ("localhost", f"sslmode=verify-full&sslrootcert={other}", "authority that signed the server's certificate"),
+        ):
+            done = use(host, query)
+            assert done.startswith("3 ") and printed in done, done
+        assert use("localhost", "sslmode=perhaps").startswith("2 kl: kl.store: is no address (invalid sslmode value")
+        server.stop()
+        server.start("listen_addresses=127.0.0.1")
+        assert "Turn TLS on at the server" in use("localhost", "sslmode=require")
+
+
+def test_a_full_disk_of_the_server_is_reported_and_nothing_is_lost(
+    repo: Checkout, tmp_path: Path, team: TeamServer
+) -> None:
+    small = team.folder / "small"
+    small.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=16m,mode=777", "tmpfs", str(small)]
+    if subprocess.run(mount, capture_output=True, check=False).returncode:
+        pytest.skip("this user may not mount a file system")
+    try:
+        (small / "table").mkdir(mode=0o700)
+        os.chown(small / "table", NOBODY, NOBODY)
+        team.sql(f"CREATE TABLESPACE small LOCATION '{small}/table'", "CREATE DATABASE full_disk TABLESPACE small")
+        assert repo.kl("store", "use", team.url("full_disk"), "--repository", "x", "--create").returncode == 0
+        assert repo.kl("task", "new", "--title", "Before").returncode == 0
+        with (small / "ballast").open("wb") as file, pytest.raises(OSError, match="No space"):
+            while True:
+                file.write(b"x" * 4096)
+                file.flush()
+        ws = repo.workspace()
+        run = leave_run(ws, [(f"test_{n}.py::test_{n}", "passed", n) for n in range(2000)])
+        done = repo.kl("evidence", "list")
+        assert "the disk of the server is full" in done.stderr and "Captures wait in the spool" in done.stderr
+        assert "Before" in repo.kl("task", "list").stdout
+        (small / "ballast").unlink()
+        assert run[:8] in repo.kl("evidence", "list").stdout
+        assert repo.kl("evidence", "verify").returncode == 0
+    finally:
+        team.sql("DROP DATABASE IF EXISTS full_disk WITH (FORCE)", "DROP TABLESPACE IF EXISTS small")
+        subprocess.run(["umount", small], check=True)
 
 
 def test_a_killed_migration_goes_on_and_both_ways_give_the_same(

@@ -63,6 +63,7 @@ def test_applying_makes_these_changes_and_a_second_time_there_is_nothing_to_do(r
     assert "folded   3 old runs" in verified.stdout
 
 
+@pytest.mark.both_databases
 @pytest.mark.requirement("A67", "A68")
 def test_ephemeral_files_follow_git_and_never_take_evidence(repo: Checkout) -> None:
     untidy(repo)
@@ -143,6 +144,7 @@ def test_where_kl_was_never_used_it_reports_it_and_leaves_nothing(tmp_path: Path
     assert not bare.state.exists()
 
 
+@pytest.mark.both_databases
 def test_the_graph_of_a_worktree_that_is_there_stays(repo: Checkout, tmp_path: Path) -> None:
     import os
 
