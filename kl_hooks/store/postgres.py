@@ -448,7 +448,7 @@ def _problem(error: psycopg.Error, place: str) -> Exception:
             f"has other tables than this kl ({reason}).", place=place, hint="See: kl store status"
         )
     if isinstance(error, errors.DiskFull):
-        hint = "Make room on the server. Captures wait in the spool."
+        hint = "Free some space on the server. Captures wait in the spool."
         return EnvironmentProblem(f"the disk of the server is full ({reason}).", place=place, hint=hint)
     if reason.startswith("connection is bad: invalid "):
         return UsageProblem(f"is no address ({reason.removeprefix('connection is bad: ')}).", place="kl.store")

@@ -136,7 +136,7 @@ def test_addresses(repo: Checkout, team: TeamServer) -> None:
 
 
 @pytest.mark.slow
-def test_tls_is_verified_and_refusals_say_what_to_do(repo: Checkout, tmp_path: Path) -> None:
+def test_tls_is_verified_and_a_refusal_has_a_hint(repo: Checkout, tmp_path: Path) -> None:
     def certify(folder: Path, name: str) -> str:
         options = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-addext")
         made = [*options, f"subjectAltName=DNS:{name}", "-subj", f"/CN={name}", "-keyout", f"{name}.key"]
