@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
 
 from kl_hooks.cli.options import format_option
 from kl_hooks.cli.output import print_answer, workspace
-from kl_hooks.kinds.feature import feature_ids, related_features, specification_files
-from kl_hooks.records.query import RecordFilter, list_records
+from kl_hooks.kinds.feature import detect_features
 
 
 @click.command(epilog='Example: kl feature detect "continue FEAT-AUTH-12"')
@@ -17,16 +14,7 @@ from kl_hooks.records.query import RecordFilter, list_records
 @format_option()
 def detect(text: tuple[str, ...], shape: str) -> None:
     """Which features the TEXT names (FEAT-AUTH-12), the file that specifies each, and features of the same prefix."""
-    ws = workspace()
-    ids = feature_ids(" ".join(text))
-    files = specification_files(ws.root) if ids else {}
-    records = {one.id.upper(): one for one in list_records(ws, RecordFilter(("feature",)))} if ids else {}
-    rows: list[dict[str, Any]] = []
-    for one in ids:
-        record = records.get(one)
-        path = (record.text("spec") if record else "") or files.get(one, "")
-        rows.append({"id": one, "title": record.title if record else "", "record": bool(record), "spec": path or None,
-                     "related": list(related_features(one, [*files, *records]))})  # fmt: skip
+    rows = detect_features(workspace(), " ".join(text))
     lines = []
     for row in rows:
         spec = row["spec"] or "none found in docs/features, .kl/knowledge/features, features"

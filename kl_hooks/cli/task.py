@@ -11,12 +11,9 @@ from kl_hooks.cli.kind_commands import make_record
 from kl_hooks.cli.options import ABOUT, format_option, given
 from kl_hooks.cli.output import print_answer, print_list, warn, workspace
 from kl_hooks.errors import UsageProblem
-from kl_hooks.evidence.provenance import session
-from kl_hooks.kinds.task import Work, Works, record_fulfilled, valid_tokens
-from kl_hooks.kinds.task import plan_waves as planned
+from kl_hooks.evidence.provenance import agent, session
+from kl_hooks.kinds.task import Work, Works, complete_task, record_fulfilled, valid_tokens
 from kl_hooks.model.problem import Problem, Problems
-from kl_hooks.records.query import get_record
-from kl_hooks.records.write import change_record
 from kl_hooks.workspace import require_initialized
 
 if TYPE_CHECKING:
@@ -70,13 +67,8 @@ def plan(path: str | None, shape: str) -> int:
     ws = workspace()
     works = _works(ws, path)
     titles = works.titles
-    todo = [work for work in works.all if work.name not in works.done]
-    made = planned(todo, works.fulfilled(ws), outside=path is not None)
-    plain = {
-        "schema": "kl.task.plan/2", "active": made.active, "waves": [list(wave) for wave in made.waves],
-        "unmet": [{"name": name, "token": one} for name, one in made.unmet],
-        "cycles": [list(way) for way in made.cycles], "blocked": list(made.blocked),
-    }  # fmt: skip
+    made = works.plan(ws, outside=path is not None)
+    plain = {"schema": "kl.task.plan/2", **made.to_dict()}
     rows = []
     for way in made.cycles:
         what = f"{way[0]} needs what it produces itself" if len(way) == 2 else f"a cycle: {' needs '.join(way)}"
@@ -85,7 +77,7 @@ def plan(path: str | None, shape: str) -> int:
     blocked = set(made.blocked) - {name for name, _ in made.unmet}
     rows += [f"  -  {_titled(n, titles)}   (waits for what can't be begun)" for n in made.blocked if n in blocked]
     rows += [f"  ?  {name} requires {one}: nobody produces it, and it is not there" for name, one in made.unmet]
-    if not todo:
+    if len(works.done) == len(works.all):
         rows.append("everything is done." if works.all else 'no task is open. Make one: kl task new "…"')
     print_answer(shape, plain, rows)
     return 1 if made.cycles else 0
@@ -113,8 +105,7 @@ def eligible(path: str | None, finished: tuple[str, ...], given: tuple[str, ...]
         raise click.UsageError(f"--with: {wrong[0]}.")
     works.done.update(finished)
     there = works.fulfilled(ws, more)
-    ready = works.eligible(there)
-    waiting = {work.name: work.missing(there) for work in works.all if work.name not in (*works.done, *ready)}
+    ready, waiting = works.eligible(there), works.waiting(there)
     plain = [{"name": name, "waits_for": list(tokens)} for name, tokens in waiting.items()]
     rows = [f"now    {_titled(name, titles)}" for name in ready]
     rows += [f"later  {name}  waits for {', '.join(tokens)}" for name, tokens in waiting.items()]
@@ -127,7 +118,10 @@ def eligible(path: str | None, finished: tuple[str, ...], given: tuple[str, ...]
 @click.option("--force", is_flag=True, help="Also where something that the task requires is not there.")
 @format_option()
 def fulfil(what: str, force: bool, shape: str) -> None:
-    """Mark a task (TSK-0001) as done, and with it all it produces; or mark a token (artifact:design) as fulfilled."""
+    """Mark a task (TSK-0001) as done, and with it all it produces; or mark a token (artifact:design) as fulfilled.
+
+    The first time a task is done, its outcome is recorded.
+    """
     ws = workspace()
     by = session(ws.environ) or ""
     if ":" in what:
@@ -138,18 +132,15 @@ def fulfil(what: str, force: bool, shape: str) -> None:
             raise UsageProblem(f"{error}.", place="kl task fulfil") from None
         print_answer(shape, {"schema": "kl.task.fulfil/1", "token": made}, [f"{made} is there."])
         return
-    _complete_task(what, force, shape, by)
-
-
-def _complete_task(identifier: str, force: bool, shape: str, by: str) -> None:
-    ws = workspace()
-    record = get_record(ws, identifier, "task")
-    missing = Work.of(record).missing(_works(ws, None).fulfilled(ws))
-    if missing and not force:
-        hint = f"Mark it as fulfilled: kl task fulfil {missing[0]} (or --force)"
-        raise UsageProblem(f"requires {', '.join(missing)}, which is not there.", place=record.id, hint=hint)
-    if record.status != "done":
-        record = change_record(ws, record, {"status": "done", "reason": None}, how="fulfil", by=by)
-    gives = list(Work.of(record).produces)
-    line = f"{record.id}  done  {record.title}" + (f"\n    there now: {', '.join(gives)}" if gives else "")
-    print_answer(shape, {"schema": "kl.task.fulfil/1", "id": record.id, "produces": gives}, [line])
+    _works(ws, None)  # warns of tokens that are none
+    done = complete_task(ws, what, force=force, by=by, authority="agent" if agent(ws.environ) else "")
+    gives = list(Work.of(done.task).produces)
+    rows = [f"{done.task.id}  done  {done.task.title}"]
+    rows += [f"    there now: {', '.join(gives)}"] if gives else []
+    rows += (
+        [f'    outcome    {done.outcome}: kl outcome edit {done.outcome} --lessons-learned "…"'] if done.outcome else []
+    )
+    if done.aside:
+        warn(f"{done.aside} The outcome is put aside, and recorded with the next one.")
+    plain = {"id": done.task.id, "produces": gives, "outcome": done.outcome or None}
+    print_answer(shape, {"schema": "kl.task.fulfil/1", **plain}, rows)

@@ -26,6 +26,7 @@ from kl_hooks.context.page import (
     Fitted,
     Shares,
     Style,
+    budget_characters,
     estimator_of,
     fit,
     grouped,
@@ -246,7 +247,7 @@ def assemble(
         governed = govern(policy, ranked, code, found.lists)
         ranked, code, denied, decision = governed.ranked, governed.code, governed.omissions, governed.decision
     relevant, irrelevant = sift(ranked, task.signals, quota.threshold if quota else 0)
-    code, far = near_code(code)
+    code, far = near_code(code, budget_characters(budget))
     omissions = [*denied, *irrelevant, *far]
     if request.weight == "low":
         unproven = [one for one in relevant if one.candidate.tier in (Tier.GUESSED, Tier.ASSUMED)]

@@ -17,6 +17,7 @@ from kl_hooks.context.page import Code
 from kl_hooks.errors import KlError
 from kl_hooks.evidence.provenance import agent
 from kl_hooks.hookspecs import Retriever
+from kl_hooks.index.postings import SOURCE, corpus_of
 from kl_hooks.model.package import CODE, Candidate, Omission, Task
 from kl_hooks.model.text import counted, one_line
 
@@ -33,6 +34,10 @@ _DOMINANT: Final = 50
 """Percent of the best file's score: where the second has less, and the best defines a name of the task, it is meant."""
 _RELEVANT_BESIDES: Final = (30, 20)
 """Percent that files, and symbols, need then. Without the others packages find as much on 120 commits (ADR-0028)."""
+_PADDING: Final = "below the relevance threshold: another file defines what the task names"
+_PATHS_FROM: Final = 16_000
+"""Characters of a budget (4,000 tokens) from which on the paths of weak files are shown too, after all others: who asks
+for so much wants every file that may be meant, and a path is ten tokens (ADR-0028)."""
 NEIGHBORS: Final = "neighbors"
 """The list of symbols that are one link away from the first ones; they come after these."""
 PAUSED: Final = "failed: three times in a row; not asked for 60 seconds"
@@ -283,12 +288,18 @@ def code_of(lists: Mapping[str, Sequence[Candidate]]) -> Code:
     return Code(tuple(files.values()), shown)
 
 
-def near_code(code: Code) -> tuple[Code, list[Omission]]:
-    """Return the code that may be shown, and what is too far from the task."""
-    files = tuple(one for one in code.files if not one.candidate.beyond)
+def near_code(code: Code, characters: int = 0) -> tuple[Code, list[Omission]]:
+    """Return the code that may be shown in a budget of so many characters, and what is too far from the task."""
+    keeps_far = characters >= _PATHS_FROM
+    shown, far = list[Ranked](), list[Ranked]()
+    for one in code.files:
+        is_far = one.candidate.beyond and not (
+            keeps_far and one.candidate.beyond != _PADDING and corpus_of(one.candidate.path) == SOURCE
+        )
+        (far if is_far else shown).append(one)
     symbols = tuple(one for one in code.symbols if not one.candidate.beyond)
-    far = (one.candidate for one in (*code.files, *code.symbols) if one.candidate.beyond)
-    return Code(files, symbols), [Omission(one.id, one.beyond) for one in far]
+    far += [one for one in code.symbols if one.candidate.beyond]
+    return Code(tuple(shown), symbols), [Omission(one.candidate.id, one.candidate.beyond) for one in far]
 
 
 def _without_padding(rows: Sequence[Candidate]) -> Sequence[Candidate]:
@@ -302,9 +313,8 @@ def _without_padding(rows: Sequence[Candidate]) -> Sequence[Candidate]:
         return rows
     symbol = max((row.score for row in rows if row.kind != "file"), default=0)
     least = {True: files[0].score * _RELEVANT_BESIDES[0], False: symbol * _RELEVANT_BESIDES[1]}
-    reason = "below the relevance threshold: another file defines what the task names"
     return [
-        replace(row, beyond=row.beyond or reason) if row.score * 100 < least[row.kind == "file"] else row
+        replace(row, beyond=row.beyond or _PADDING) if row.score * 100 < least[row.kind == "file"] else row
         for row in rows
     ]  # fmt: skip
 

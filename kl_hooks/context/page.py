@@ -84,6 +84,8 @@ def budget_characters(budget: Budget) -> int:
 
 UNKNOWN_ID: Final = "cp-000000000000"
 """As long as every package ID."""
+_PASSAGES: Final = ("page", "document")
+"""Kinds of what is quoted from docs."""
 HEADER: Final = "[Pipeline Knowledge]"
 """What a package begins with: an agent that has one already can recognize it."""
 NOTHING: Final = "Nothing known here is close enough to this task."
@@ -108,7 +110,9 @@ _CHARACTERS_PER_SYMBOL: Final = 66
 packages were not filled and missed symbols of the best file (of 240 tasks, symbols at 4,000 tokens .896, now .953)."""
 _LEAST_SYMBOLS: Final = 25
 _BODIES_FROM: Final = 8_000
-"""Characters of a budget (2,000 tokens) from which on bodies are shown: in smaller ones they cost files (ADR-0028)."""
+"""Characters of a budget (2,000 tokens) from which on bodies are shown: in smaller ones they cost files (ADR-0028).
+And the text of passages, where there is code: prose has words of every task. In smaller ones they are a line each:
+on three packages of 1,000 to 1,500 tokens their text was 40 percent, before the first line of code."""
 _BODIES: Final = 2
 _CHARACTERS_PER_DOC: Final = 1_000
 """Symbols whose first docstring line is shown: one for each so many characters."""
@@ -183,6 +187,9 @@ class TextStyle:
         return f"\n## {quoted_field(kind, 40)}\n"
 
     def item(self, candidate: Candidate, form: str, text: str) -> str:
+        if form == "summary" and candidate.kind in _PASSAGES:  # as dense as code, and cited as it is
+            words, place = _status(candidate, ""), _place(candidate) or quoted_field(shown_id(candidate))
+            return f"- {f'[{words}] ' if words else ''}{place}  | {_quoted_line(text)}\n"
         return f"- {_line(candidate, form)}\n" + (f"{quoted_lines(text, '  | ')}\n" if form != "redacted" else "")
 
     def file(self, candidate: Candidate, symbols: Sequence[Chosen]) -> str:
@@ -305,7 +312,7 @@ def _status(candidate: Candidate, form: str) -> str:
     A tier belongs to what somebody claims. A commit or a file exists, and has none.
     """
     words = [] if candidate.tier is None else tier_words(candidate.tier.word, quoted_field(candidate.freshness, 60))
-    words += [form] if form != "full" else []
+    words += [form] if form not in ("", "full") else []
     words += [quoted_field(mark, 40) for mark in candidate.marks]
     return " · ".join(words)
 
@@ -586,13 +593,16 @@ class _Filling:
         first = sorted(ranked, key=_urgency)  # stable: each part keeps its ranking
         there_is_code = bool(code.files or code.symbols)
         if there_is_code:
-            rest = [one for one in first if not self._add(one, total * _BEFORE_CODE[_urgency(one)] // 100)]
+            dense = budget_characters(self.frame.budget) < _BODIES_FROM
+            limits = [total * percent // 100 for percent in _BEFORE_CODE]
+            rest = [one for one in first if not self._add(one, limits[_urgency(one)], dense)]
             self._add_code(code)
             first = rest
         for one in first:
             if not self._add(one, total):
                 left = f"{total - self._size()} {self.frame.budget.unit}"
                 self.omissions.append(Omission(one.candidate.id, f"over budget: {left} were left"))
+        self._add_bodies(code)
         order = {id(one): at for at, one in enumerate(ranked)}
         self.chosen.sort(key=lambda one: (_urgency(one.ranked), order[id(one.ranked)]))
         shown = [one for path, file in self.files.items() for one in (file, *self.symbols[path])]
@@ -605,11 +615,11 @@ class _Filling:
         blocks = "".join(block for path, block in self.blocks.items() if path != without)
         return estimator_of(self.frame.budget).count(f"{self.written}{blocks}{more}")
 
-    def _add(self, item: Ranked, limit: int) -> bool:
-        """Add an item in the fullest form that leaves the page within `limit`."""
+    def _add(self, item: Ranked, limit: int, dense: bool = False) -> bool:
+        """Add an item in the fullest form that leaves the page within `limit`; `dense`: passages as a line."""
         name, budget = self.category or item.candidate.kind, self.frame.budget
         heading = self._heading(name)
-        for shown, form, text in _forms(item, budget):
+        for shown, form, text in _forms(item, budget, dense):
             # before the rendering, which costs more
             if len(text) > (self.pin_characters if item.candidate.pinned else budget_characters(budget)):
                 continue
@@ -642,6 +652,15 @@ class _Filling:
                 self.omissions.append(Omission(one.candidate.id, "over budget: nearer code is shown"))
         if not self.files:
             self.written = self.written.removesuffix(heading)
+
+    def _add_bodies(self, code: Code) -> None:
+        """Show the bodies of the first symbols where space is left: in a small repository nothing else needs it."""
+        for one in [one for one in code.symbols if one.candidate.text and not one.candidate.redacted_by][:_BODIES]:
+            path = one.candidate.path
+            symbols = self.symbols.get(path, [])
+            full = Chosen(one, "full", one.candidate.text, category=self.category)
+            if any(shown.ranked is one and shown.form != "full" for shown in symbols):
+                self._put(path, self.files[path], [full if shown.ranked is one else shown for shown in symbols])
 
     def _heading(self, name: str) -> str:
         """Return a heading as rendered; empty where it is there."""
@@ -684,7 +703,7 @@ def _urgency(item: Ranked) -> int:
     return 0 if one.pinned else 1 if one.is_lasting or one.kind == "failing test" else 2
 
 
-def _forms(item: Ranked, budget: Budget) -> list[tuple[Candidate, str, str]]:
+def _forms(item: Ranked, budget: Budget, dense: bool) -> list[tuple[Candidate, str, str]]:
     """Return the forms of an item, the fullest first: the whole unless it is large, and one line if that is shorter.
 
     A pinned item has shorter and shorter lines besides, without its path; so has what is as urgent.
@@ -698,7 +717,7 @@ def _forms(item: Ranked, budget: Budget) -> list[tuple[Candidate, str, str]]:
     short = [(bare, "summary", one_line(summary, size)) for size in _SHORTER] if _urgency(item) < 2 else []
     if len(summary) >= len(full):
         return [(one, "full", full), *short]
-    small = count(full) * 100 <= budget.total * _LARGE
+    small = count(full) * 100 <= budget.total * _LARGE and not (dense and one.kind in _PASSAGES and not one.pinned)
     return [*([(one, "full", full)] if small else []), (one, "summary", summary), *short]
 
 

@@ -11,6 +11,7 @@ from kl_hooks.documents.indexing import Chunk, load_chunks, search_chunks, sync_
 from kl_hooks.documents.mentions import stale_mentions, symbols_named
 from kl_hooks.index.postings import search_terms
 from kl_hooks.model.package import Candidate
+from kl_hooks.model.text import one_line
 from kl_hooks.records.pages import PAGE_KIND
 from kl_hooks.records.prompt_injection import injection_reasons
 from kl_hooks.records.query import get_records
@@ -29,6 +30,7 @@ _MAX_LINKED: Final = 3
 _HOPS: Final = 2
 _LOOKED_AT: Final = 40
 _EXCERPT: Final = 480
+_HEADING: Final = 50
 CHANGELOG: Final = re.compile(r"(?i)(^|/)(change|history|news|release|whats?_?-?new)[^/]*(/|$)")
 """Names everything once, and explains nothing."""
 
@@ -85,7 +87,8 @@ def _candidates(ws: Workspace, chunks: Sequence[Chunk], words: Sequence[str], re
         title, lines = " › ".join(dict.fromkeys((one.title, *one.heading))), f"{one.first_line}-{one.last_line}"
         base = Candidate(
             id=identifier, kind=PAGE_KIND, title=title, text=f"{title} (lines {lines})\n{_excerpt(one.text, words)}",
-            summary=f"{one.document}:{lines} {title}", path=one.document, line=line, freshness="current",
+            summary=f"{one_line((one.heading or (one.title,))[-1], _HEADING)}: {_best_line(one.text, words)}",
+            path=one.document, line=line, freshness="current",
             authority="human", reasons=(reason,),
         )  # fmt: skip
         if one.is_file:
@@ -102,14 +105,23 @@ def _section_of(ws: Workspace, one: Chunk) -> tuple[str, int]:
     return (rows[0][0], rows[0][1]) if rows else ("", 0)
 
 
+def _best(parts: Sequence[str], words: Sequence[str]) -> int:
+    """Return the place of the first part with the most of these words; 0 if there is none."""
+    wanted = set(search_terms(words))
+    scores = [len(wanted.intersection(search_terms([part]))) for part in parts]
+    return scores.index(max(scores)) if scores else 0
+
+
+def _best_line(text: str, words: Sequence[str]) -> str:
+    lines = [line.strip() for line in text.split("\n") if line.strip()]
+    return lines[_best(lines, words)] if lines else ""
+
+
 def _excerpt(text: str, words: Sequence[str]) -> str:
     """Return the text from the paragraph with the most of these words on, in whole lines."""
-    wanted = set(search_terms(words))
     paragraphs = [part.strip("\n") for part in text.split("\n\n") if part.strip()]
-    scores = [len(wanted.intersection(search_terms([part]))) for part in paragraphs]
-    best = scores.index(max(scores)) if scores else 0
     made = ""
-    for line in "\n".join(paragraphs[best:]).split("\n"):
+    for line in "\n".join(paragraphs[_best(paragraphs, words) :]).split("\n"):
         if len(made) + len(line) > _EXCERPT:
             return f"{made or line[:_EXCERPT]}…"
         made += f"{line.rstrip()}\n"

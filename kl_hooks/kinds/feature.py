@@ -5,7 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Any, Final
+
+from kl_hooks.records.query import RecordFilter, list_records
+
+if TYPE_CHECKING:
+    from kl_hooks.workspace import Workspace
 
 _FOLDERS: Final = ("docs/features", ".kl/knowledge/features", "features", ".guardkit/features")
 """Of specifications; the first that has one wins."""
@@ -23,6 +28,20 @@ _MAX_FILES: Final = 20_000
 def feature_ids(text: str) -> tuple[str, ...]:
     """Return the IDs of features in a text, in capitals, in its order, each once: `FEAT-AUTH-12`, `FEAT-0003`."""
     return tuple(dict.fromkeys(found[0].upper() for found in _ID.finditer(text)))
+
+
+def detect_features(ws: Workspace, text: str) -> list[dict[str, Any]]:
+    """Return the features that a text names: ID, title, whether there is a record, specification, related ones."""
+    ids = feature_ids(text)
+    files = specification_files(ws.root) if ids else {}
+    records = {one.id.upper(): one for one in list_records(ws, RecordFilter(("feature",)))} if ids else {}
+    rows = []
+    for one in ids:
+        record = records.get(one)
+        path = (record.text("spec") if record else "") or files.get(one, "")
+        rows.append({"id": one, "title": record.title if record else "", "record": bool(record), "spec": path or None,
+                     "related": list(related_features(one, [*files, *records]))})  # fmt: skip
+    return rows
 
 
 def related_features(feature: str, known: Iterable[str]) -> tuple[str, ...]:

@@ -9,15 +9,18 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from kl_hooks.clock import iso
 from kl_hooks.config.yaml import ListNode, MapNode, Node, NodeReader, TextNode, load_yaml, snake_case
 from kl_hooks.errors import UsageProblem
 from kl_hooks.graph.algorithms import components
+from kl_hooks.kinds.outcome import record_outcome
 from kl_hooks.model.problem import Problem, Problems
 from kl_hooks.model.record import Record
 from kl_hooks.records.events import Event, append_events, list_events
-from kl_hooks.records.query import RecordFilter, list_records
+from kl_hooks.records.query import RecordFilter, get_record, list_records
+from kl_hooks.records.write import change_record
 from kl_hooks.store.files import read_small
 
 if TYPE_CHECKING:
@@ -67,6 +70,14 @@ class Plan:
     """Names that are in no wave: a token they require is unmet, or they wait for one of those."""
     active: bool = False
     """False where nobody declares a token: then everything is one wave."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        return {
+            "active": self.active, "waves": [list(wave) for wave in self.waves],
+            "unmet": [{"name": name, "token": one} for name, one in self.unmet],
+            "cycles": [list(way) for way in self.cycles], "blocked": list(self.blocked),
+        }  # fmt: skip
 
 
 def normalized_token(text: str) -> str:
@@ -138,6 +149,16 @@ class Works:
         """Return the names that can be begun now: not done, and all they require is available."""
         return tuple(one.name for one in self.all if one.name not in self.done and not one.missing(available))
 
+    def waiting(self, available: Collection[str]) -> dict[str, tuple[str, ...]]:
+        """Return name → the tokens that it still requires, of those that can't be begun now."""
+        missing = {one.name: one.missing(available) for one in self.all if one.name not in self.done}
+        return {name: tokens for name, tokens in missing.items() if tokens}
+
+    def plan(self, ws: Workspace, *, outside: bool = False) -> Plan:
+        """Return the order of what is not done, as `plan_waves`."""
+        todo = [work for work in self.all if work.name not in self.done]
+        return plan_waves(todo, self.fulfilled(ws), outside=outside)
+
 
 def plan_waves(works: Sequence[Work], available: Collection[str] = (), *, outside: bool = False) -> Plan:
     """Plan works with unique names: their waves, what nobody produces, and every cycle.
@@ -201,6 +222,42 @@ def record_fulfilled(ws: Workspace, text: str, by: str = "") -> str:
     token = normalized_token(text)
     append_events(ws, [Event(_FULFILLED, "", by, {"token": token})])
     return token
+
+
+class Completed(NamedTuple):
+    """A task that is done."""
+
+    task: Record
+    outcome: str
+    """The ID of the outcome that was recorded; empty: the task has one already."""
+    aside: str
+    """Why the outcome could not be recorded yet; empty: it is."""
+
+
+def complete_task(ws: Workspace, identifier: str, *, force: bool, by: str, authority: str = "") -> Completed:
+    """Mark a task as done and record how it ended, once. UsageProblem where something that it requires is not there.
+
+    `force` completes it nevertheless; `authority`: of the outcome, else that of its kind.
+    """
+    record = get_record(ws, identifier, "task")
+    missing = Work.of(record).missing(Works.load(ws, None).fulfilled(ws))
+    if missing and not force:
+        hint = f"Mark it as fulfilled: kl task fulfil {missing[0]} (or --force)"
+        raise UsageProblem(f"requires {', '.join(missing)}, which is not there.", place=record.id, hint=hint)
+    if record.status != "done":
+        record = change_record(ws, record, {"status": "done", "reason": None}, how="fulfil", by=by)
+    if any(one.text("task_id") == record.id for one in list_records(ws, RecordFilter(("outcome",)))):
+        return Completed(record, "", "")
+    gives = ", ".join(Work.of(record).produces)
+    decisions = [one for one in record.many("related") if one.startswith("ADR-")]
+    raw = {
+        "title": record.title, "task_id": record.id, "outcome_type": "task_completed", "success": True,
+        "completed_at": iso(ws.clock.now()), "feature_id": list(record.many("feature_id")),
+        "related_adr_ids": decisions, "about": list(record.many("about")),
+        "task_requirements": record.text("description") or record.title,
+        "summary": f"There now: {gives}." if gives else "", "authority": authority,
+    }  # fmt: skip
+    return Completed(record, *record_outcome(ws, {name: value for name, value in raw.items() if value}, by))
 
 
 def _is_file(root: Path, text: str) -> bool:

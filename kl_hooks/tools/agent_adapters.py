@@ -106,8 +106,8 @@ class Agent:
             _text(found, "transcript_path"),
             found.get("stop_hook_active") is True or (isinstance(loops, int) and loops > 0)
             or found.get("status") in ("aborted", "error"),
-            found.get("failure_type") == "permission_denied",
-            _text(found, "last_assistant_message", "prompt_response"),
+            found.get("failure_type") == "permission_denied" or found.get("is_interrupt") is True,
+            _text(found, "last_assistant_message", "prompt_response"), "cursor_version" in found,
         )  # fmt: skip
 
 
@@ -197,9 +197,11 @@ class Event:
     is_repeated: bool = False
     """True where the agent must not be sent back to work: a hook did that already, or its user stopped it."""
     was_refused: bool = False
-    """True for a tool that failed because it was not allowed to run."""
+    """True for a tool that failed because it was not allowed to run, or because its user stopped it."""
     message: str = ""
     """The agent's last message, at the end of its work."""
+    is_in_cursor: bool = False
+    """True where Cursor calls the hook; it calls those of Claude Code too."""
 
     def answer(self, sort: Reply, text: str) -> str:
         """Return an answer in the agent's form, as one line of ASCII JSON."""

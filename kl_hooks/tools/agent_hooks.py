@@ -77,18 +77,20 @@ def _answer(argv: Sequence[str]) -> str:
         return ""
     # the folder that the process runs in, where the payload names none that exists
     folder = event.folder if os.path.isdir(event.folder) else os.getcwd()  # noqa: PTH109, PTH112
-    if not _is_enabled(folder, event.agent.name):
+    if not _is_enabled(folder, event):
         return ""
     sort, text = _handle(event, folder)
     return event.answer(sort, text) if text else ""
 
 
-def _is_enabled(folder: str, agent: str) -> bool:
+def _is_enabled(folder: str, event: Event) -> bool:
     from kl_hooks.git.run import git
 
     # --local: neither the user's configuration nor the environment may switch this on for every clone
     found = git("config", "--local", "--get", SETTING, cwd=folder, ok=(0, 1, 128))
-    return agent in found.decode("utf-8", "replace").split()
+    enabled = found.decode("utf-8", "replace").split()
+    is_second = event.is_in_cursor and event.agent.name != "cursor" and "cursor" in enabled  # each answer comes once
+    return event.agent.name in enabled and not is_second
 
 
 def _handle(event: Event, folder: str) -> tuple[Reply, str]:
@@ -125,7 +127,10 @@ def _handle(event: Event, folder: str) -> tuple[Reply, str]:
         if event.name == Moment.STOP:
             _record_turn(ws, event, session)
             return Reply.AGAIN, _reminder(ws, event, session)
-    return Reply.NOTE, "\n".join(_objectives(ws)[0])
+        text = "\n".join(_objectives(ws)[0])
+        if event.agent.takes_late:  # the note is for its user; after the compaction nothing starts again
+            session.pending = "\n".join(filter(None, [session.pending, text]))
+    return Reply.NOTE, text
 
 
 def _drift(ws: Workspace, event: Event, session: Session) -> str:

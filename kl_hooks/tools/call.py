@@ -16,7 +16,7 @@ from kl_hooks.model.canonical import replace_surrogates
 from kl_hooks.model.problem import Problems
 from kl_hooks.model.text import counted, one_line, suggest_spelling
 from kl_hooks.tools import document_tools, graph_tools, knowledge_tools, skill_tools, tier_tools
-from kl_hooks.tools.kind_tools import author, tools_of
+from kl_hooks.tools.kind_tools import author, tools_of, work_tools
 from kl_hooks.tools.tool import LARGEST_INPUT, SCHEMA, Tool
 
 if TYPE_CHECKING:
@@ -134,6 +134,7 @@ def catalogue(ws: Workspace) -> dict[str, Tool]:
         *document_tools.tools(),
         *tier_tools.tools(),
         *skill_tools.tools(),
+        *work_tools(),
     )
     own = {tool.name: tool for tool in every}
     return dict(sorted((derived | own).items()))

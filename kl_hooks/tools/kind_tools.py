@@ -1,4 +1,4 @@
-"""Tools that follow from a kind: search, read, list, create, update, and its changes of status.
+"""Tools that follow from a kind: search, read, list, create, update, its changes of status; and those of tasks.
 
 What is created here is an agent's, in the first status of its kind: nobody accepts or approves here.
 """
@@ -8,7 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
+from kl_hooks.errors import UsageProblem
 from kl_hooks.evidence.provenance import agent
+from kl_hooks.kinds.failure import record_failure
+from kl_hooks.kinds.feature import detect_features
+from kl_hooks.kinds.gate import DO_NOT_ADJUST, fitting_gates
+from kl_hooks.kinds.task import Work, Works, complete_task, record_fulfilled, valid_tokens
 from kl_hooks.model.kind import AUTHORITIES, COUNT_FIELDS, SEEDED, SUPERSEDED, Field, Kind, Verb
 from kl_hooks.records.liveness import stale_reasons, with_stale_status
 from kl_hooks.records.query import RecordFilter, get_record, list_and_count, record_to_dict, supersession_chain
@@ -178,3 +183,74 @@ def _delete(ws: Workspace, kind: Kind, given: Arguments) -> Any:
     record = get_record(ws, given["id"], kind.name)
     delete_record(ws, record, by=author(ws))
     return {"id": record.id, "deleted": True}
+
+
+def work_tools() -> Iterator[Tool]:
+    """What agents ask and record of work: the order of tasks, gates, the features of a text, failed approaches."""
+    yield Tool(
+        "task_plan", "Which tasks can be done side by side, in which order; cycles, and what nobody produces.", {},
+        lambda ws, given: Works.load(ws, None).plan(ws).to_dict(),
+    )  # fmt: skip
+    yield Tool(
+        "task_eligible", "The tasks that can be begun now, and what the others wait for.",
+        {"with": several("Tokens that count as there, such as artifact:design.")}, _eligible,
+    )  # fmt: skip
+    yield Tool(
+        "task_fulfil",
+        "A task is done, and what it produces is there; its outcome is recorded. Or a token is there.",
+        {
+            "id": line("The task, such as TSK-0001, or a token, such as artifact:design."),
+            "force": flag("Also where something that it requires is not there."),
+        },
+        _fulfil, ("id",), True, {"token": "id", "task": "id"},
+    )  # fmt: skip
+    yield Tool(
+        "gate_for", "What a piece of work must pass: the gates of its type and complexity, the narrowest first.",
+        {"type": line("The type of work: feature, docs …"), "complexity": number("From 1 to 10.", 5, 1, 10)},
+        lambda ws, given: {
+            "gates": [to_dict(ws, one) for one in fitting_gates(ws, given["type"], given["complexity"])],
+            "note": DO_NOT_ADJUST,
+        },
+        ("type",), False, {"task_type": "type"},
+    )  # fmt: skip
+    yield Tool(
+        "feature_detect", "The features that a text names (FEAT-AUTH-12), with their specifications and relatives.",
+        {"text": line("Any text.")}, lambda ws, given: {"features": detect_features(ws, given["text"])}, ("text",),
+    )  # fmt: skip
+    yield Tool(
+        "failure_record", "An approach failed. The same approach again is counted, and packages warn of it.",
+        {
+            "approach": line("What was tried, in one sentence."), "symptom": line("What was seen."),
+            "root_cause": line("Why it failed."), "prevention": line("What to do instead."),
+            "fix_applied": line("How it was put right."), "about": several("Files where it happened."),
+            "task_id": line("The task it happened in."),
+        },
+        _record_failure, ("approach",), True, {"cause": "root_cause", "fix": "fix_applied", "file_path": "about"},
+    )  # fmt: skip
+
+
+def _eligible(ws: Workspace, given: Arguments) -> Any:
+    works, (more, wrong) = Works.load(ws, None), valid_tokens(given.get("with", ()))
+    if wrong:
+        raise UsageProblem(f"{wrong[0]}.", place="with")
+    there = works.fulfilled(ws, more)
+    waiting = [{"name": name, "waits_for": list(tokens)} for name, tokens in works.waiting(there).items()]
+    return {"eligible": list(works.eligible(there)), "waiting": waiting}
+
+
+def _fulfil(ws: Workspace, given: Arguments) -> Any:
+    require_initialized(ws)
+    if ":" not in given["id"]:
+        done = complete_task(ws, given["id"], force=given["force"], by=author(ws), authority="agent")
+        return {"id": done.task.id, "produces": list(Work.of(done.task).produces), "outcome": done.outcome or None}
+    try:
+        return {"token": record_fulfilled(ws, given["id"], author(ws))}
+    except ValueError as error:
+        raise UsageProblem(f"{error}.", place="id") from None
+
+
+def _record_failure(ws: Workspace, given: Arguments) -> Any:
+    require_initialized(ws)
+    raw = {"file_path" if name == "about" else name: value for name, value in given.items()}
+    made, count = record_failure(ws, {**raw, "authority": "agent"}, author(ws))
+    return to_dict(ws, made) | {"occurrence_count": count.total}

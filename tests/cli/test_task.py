@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
@@ -97,3 +98,24 @@ def test_a_token_that_was_spoilt_by_an_edit_is_reported(repo: Checkout) -> None:
     repo.kl("task", "edit", "TSK-0001", "--requires", "design")
     done = repo.kl("task", "plan")
     assert done.returncode == 0 and "TSK-0001" in done.stderr and "no token" in done.stderr
+
+
+@pytest.mark.requirement("B1")
+def test_the_end_of_a_task_is_an_outcome_once(repo: Checkout) -> None:
+    repo.kl("decision", "new", "Tokens are read lazily")
+    assert repo.kl("task", "new", "Write the lexer", "--produces", "file:lexer.py", "--feature", "FEAT-LEX-1",
+                   "--description", "Read identifiers and numbers.").returncode == 0  # fmt: skip
+    repo.kl("task", "edit", "TSK-0001", "--related", "ADR-0001")
+    done = repo.kl("task", "fulfil", "TSK-0001")
+    (identifier,) = re.findall(r"outcome    (OUT-\w+): kl outcome edit \1", done.stdout)
+    made = json.loads(repo.kl("outcome", "show", identifier, "--format", "json").stdout)
+    fields = {name: made["fields"][name] for name in ("task_id", "success", "summary", "related_adr_ids")}
+    assert fields == {
+        "task_id": "TSK-0001", "success": True, "summary": "There now: file:lexer.py.", "related_adr_ids": ["ADR-0001"],
+    }  # fmt: skip
+    assert identifier in repo.kl("outcome", "similar", "read identifiers").stdout
+    assert repo.kl("outcome", "edit", identifier, "--lessons-learned", "Numbers have signs").returncode == 0
+    assert "Numbers have signs" in repo.kl("context", "a lexer that reads identifiers").stdout
+    repo.kl("task", "reopen", "TSK-0001")
+    again = json.loads(repo.kl("task", "fulfil", "TSK-0001", "--format", "json").stdout)
+    assert again == {"schema": "kl.task.fulfil/1", "id": "TSK-0001", "produces": ["file:lexer.py"], "outcome": None}

@@ -68,3 +68,38 @@ def test_without_a_home_the_answer_states_what_to_do(tmp_path: Path, home: Path)
     assert "kl init" in done.stdout
     assert not bare.state.exists()
     assert bare.kl("tool").returncode == 2
+
+
+def test_agents_can_plan_fulfil_and_ask_as_people_do(repo: Checkout) -> None:
+    """The same answers as `kl task`, `kl gate for`, `kl feature detect` and `kl failure record` give."""
+    repo.kl("task", "new", "Grammar", "--produces", "artifact:grammar")
+    repo.kl("task", "new", "Lexer", "--requires", "artifact:grammar")
+    repo.kl("seed", "--system")
+    repo.write("docs/features/FEAT-PAY-1.md", "# Paying\n")
+
+    def called(name: str, **given: object) -> dict[str, object]:
+        plain = answer(repo.kl("tool", name, json.dumps(given), "--allow-write"))
+        assert plain["ok"], plain
+        assert isinstance(plain["result"], dict)
+        return plain["result"]
+
+    def printed(*args: str) -> dict[str, object]:
+        plain = json.loads(repo.kl(*args, "--format", "json").stdout)
+        return {name: value for name, value in plain.items() if name != "schema"}
+
+    assert called("task_plan") == printed("task", "plan")
+    assert called("task_plan")["waves"] == [["TSK-0001"], ["TSK-0002"]]
+    assert called("task_eligible") == printed("task", "eligible")
+    assert called("task_eligible", **{"with": ["artifact:grammar"]})["waiting"] == []
+    assert answer(repo.kl("tool", "task_fulfil", '{"id": "TSK-0002"}', "--allow-write"))["ok"] is False
+    done = called("task_fulfil", id="TSK-0001")
+    assert done["produces"] == ["artifact:grammar"] and str(done["outcome"]).startswith("OUT-")
+    assert called("task_eligible")["eligible"] == ["TSK-0002"]
+    assert called("task_fulfil", token="artifact:Design") == {"token": "artifact:design"}
+    gates = called("gate_for", type="feature", complexity=5)["gates"]
+    assert isinstance(gates, list) and [one["id"] for one in gates][:1] == ["GATE-0003"]
+    found = called("feature_detect", text="go on with feat-pay-1")
+    assert found == printed("feature", "detect", "go on with feat-pay-1")
+    for times in (1, 2):
+        failed = called("failure_record", approach="Mock the database", prevention="Use a real one")
+        assert (failed["occurrence_count"], failed["authority"]) == (times, "agent")

@@ -127,14 +127,42 @@ def test_paths_come_before_names_and_each_name_is_under_its_path() -> None:
     assert tight.ranked.candidate.path == "src/b.py"
 
 
-def test_bodies_are_shown_from_2000_tokens_on_and_docstrings_of_the_first() -> None:
-    some = [symbol(f"f{n}", text=f"def f{n}():\n    return {n}", summary=f"Does {n}.") for n in range(30)]
-    small = fit([], read_budget("1999tok"), STYLES["text"], code=code_of_symbols(*some))
-    large = fit([], read_budget("2000tok"), STYLES["text"], code=code_of_symbols(*some))
-    forms = [Counter(one.form for one in fitted.code[1:]) for fitted in (small, large)]
-    assert forms == [{"summary": 7, "name": 23}, {"full": 2, "summary": 8, "name": 20}]
-    assert "  f0:7\n  | def f0():\n  |     return 0\n" in large.page(STYLES["text"])
-    assert "  f0:7  | Does 0.\n" in small.page(STYLES["text"])
+def test_bodies_come_before_names_from_2000_tokens_on_and_where_space_is_left_below() -> None:
+    long = "    x = 1\n" * 250  # two of these and all names are more than either budget
+    some = [symbol(f"f{n}", text=f"def f{n}():\n{long if n < 2 else ''}", summary=f"Does {n}.") for n in range(300)]
+    fitted = [
+        fit([], read_budget(size), STYLES["text"], code=code_of_symbols(*some)) for size in ("1999tok", "2000tok")
+    ]
+    forms = [[one.form for one in found.code[1:9]] for found in fitted]
+    assert forms[0] == ["full"] + ["summary"] * 6 + ["name"]
+    assert forms[1] == ["full", "full"] + ["summary"] * 6
+    assert len(fitted[0].code) > len(fitted[1].code)
+    assert "  f0:7\n  | def f0():\n  |     x = 1\n" in fitted[0].page(STYLES["text"])
+    assert "  f1:7  | Does 1.\n" in fitted[0].page(STYLES["text"])
+    hidden = [symbol("f0", text="def f0(): ...", redacted_by="policy")]
+    assert [one.form for one in fit([], read_budget("6000"), STYLES["text"], code=code_of_symbols(*hidden)).code] == [
+        "name", "redacted",
+    ]  # fmt: skip
+
+
+def test_passages_are_a_line_each_beside_code_below_2000_tokens() -> None:
+    """A section of the docs has words of every task; its text was 40 percent of small packages."""
+    passage = candidate(
+        "file:docs/a.md#use",
+        kind="page",
+        path="docs/a.md",
+        line=7,
+        tier=None,
+        text="Use it\nso.\n" * 20,
+        summary="Use: so.",
+    )
+    for pinned, budget, found, is_dense in (
+        (False, "1500tok", code_of_symbols(symbol("f")), True), (False, "2000tok", code_of_symbols(symbol("f")), False),
+        (False, "1500tok", Code(), False), (True, "1500tok", code_of_symbols(symbol("f")), False),
+    ):  # fmt: skip
+        fitted = fit(ranked([replace(passage, pinned=pinned)]), read_budget(budget), STYLES["text"], code=found)
+        assert ("\n- docs/a.md:7  | Use: so.\n" in fitted.page(STYLES["text"])) == is_dense
+        assert [one.form for one in fitted.chosen] == (["summary"] if is_dense else ["full"])
 
 
 def test_a_file_shows_more_of_its_symbols_in_a_larger_package() -> None:

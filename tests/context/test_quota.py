@@ -199,3 +199,4 @@ def test_where_one_file_is_clearly_meant_weak_ones_are_no_padding(second: int, s
     found, far = near_code(code_of({"code": rows}))
     assert len(found.files) == shown and len(found.symbols) == shown - 1
     assert len(far) == 5 - len(found.files) - len(found.symbols)
+    assert near_code(code_of({"code": rows}), 100_000) == (found, far)

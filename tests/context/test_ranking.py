@@ -207,18 +207,25 @@ def test_candidates_are_files_then_symbols_best_first() -> None:
 
 
 def test_what_is_far_below_the_best_is_marked_and_reported() -> None:
-    files = [RankedFile(f"{n}.py", score, {}, n < 3) for n, score in enumerate((1000, 40, 39, 500, 125, 124))]
-    symbols = [RankedSymbol(f"function:{n}.f{score}", f"{n}.py", 1, "f", "function", score, {}, n < 3)
+    folder = ("tests/", "")
+    files = [
+        RankedFile(f"{folder[n < 3]}{n}.py", score, {}, n < 3) for n, score in enumerate((1000, 40, 39, 500, 125, 124))
+    ]
+    symbols = [RankedSymbol(f"function:{n}.f{score}", f"{folder[n < 3]}{n}.py", 1, "f", "function", score, {}, n < 3)
                for n, score in ((0, 900), (0, 90), (0, 89), (2, 900), (3, 40), (3, 9))]  # fmt: skip
     made = code_candidates(CodeRanking(tuple(files), tuple(symbols)), 600)
     assert [one.id for one in made if one.beyond] == [
-        "file:2.py", "file:5.py", "function:0.f89", "function:2.f900", "function:3.f9",
+        "file:2.py", "file:tests/5.py", "function:0.f89", "function:2.f900", "function:3.f9",
     ]  # fmt: skip
     about = code_candidates(CodeRanking(tuple(files), tuple(symbols)), 600, about_tests=True)
     assert [one.id for one in about if one.beyond][:2] == ["file:2.py", "function:0.f89"]
     code, omissions = near_code(code_of({"code": made}))
     assert len(code.files) == 4 and len(code.symbols) == 3 and len(omissions) == 5
     assert omissions[0].reason == "below the relevance threshold: less than 4 % of the score of the best one"
+    # the paths of weak files, not of weak tests, from 4,000 tokens on
+    code, omissions = near_code(code_of({"code": made}), 16_000)
+    assert [one.candidate.path for one in code.files if one.candidate.beyond] == ["2.py"]
+    assert len(code.symbols) == 3 and len(omissions) == 4
 
 
 def commit_all(repo: Checkout) -> None:

@@ -205,6 +205,13 @@ def test_context_quotes_the_section_that_fits(repo: Checkout) -> None:
     text = repo.kl("context", "explain wrappers of guests").stdout
     assert "## page" in text and "file:docs/guide.md#of-guests  docs/guide.md:9" in text
     assert "Guests have wrappers." in text and "Some words first" not in text
+    repo.write("src/guests.py", "def wrapper() -> None:\n    return None\n")
+    repo.write("docs/guide.md", GUIDE.replace("Guests have", "Some words first.\n" * 20 + "\nGuests have"))
+    text = repo.kl("context", "explain wrappers of guests").stdout
+    assert (
+        "## page\n- [not committed] docs/guide.md:9  | Of guests: Guests have wrappers.\n" in text
+        and "| def wrapper" in text
+    )
     for number in range(20):
         repo.write(f"docs/more{number}.md", f"# More {number}\n\nA wrapper of guests, number {number}.\n")
     package = json.loads(repo.kl("context", "explain wrappers of guests", "--format", "json").stdout)

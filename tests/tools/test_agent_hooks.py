@@ -207,9 +207,10 @@ def test_an_exit_code_is_recorded_as_reported_and_never_as_proof(
     tool = {"gemini": "run_shell_command", "cursor": "Shell"}.get(agent, "Bash")
     assert notify(shop, event, agent, tool_name=tool, tool_input={"command": "make all"}, **more) is None
     assert receipts(shop) == ([] if exit is None else [("command:make all", exit, "unknown")])
-    (found,) = json.loads(shop.kl("finding", "list", "--format", "json").stdout)["records"]
-    bad = exit not in (0, None) or "Failure" in event
-    assert found["title"].startswith("make all: fails" if bad else "make all: ran")
+    found = json.loads(shop.kl("finding", "list", "--format", "json").stdout)["records"]
+    title = "make all: fails" if exit not in (0, None) or "Failure" in event else "make all: ran"
+    stopped = more.get("is_interrupt") is True  # by its user: no evidence about the command
+    assert [one["title"].startswith(title) for one in found] == ([] if stopped else [True])
     assert all(claim["tier"] not in ("verified", "inferred") for claim in claims(shop))
 
 
@@ -228,6 +229,10 @@ def test_before_a_compaction_the_active_objectives_are_named(shop: Checkout) -> 
     ):  # fmt: skip
         answer = notify(shop, event, agent)
         assert list(answer) == [key] and "| - Lexer" in answer[key]
+    # Cursor shows the note to its user, and starts no session after a compaction
+    used = {"tool_name": "Shell", "tool_input": {"command": "ls"}, "tool_output": "{}"}
+    assert "| - Lexer" in notify(shop, "postToolUse", "cursor", **used)["additional_context"]
+    assert notify(shop, "postToolUse", "cursor", **used) is None
 
 
 def changed(repo: Checkout, session: str = "s1", path: str = ORDER, agent: str = "claude") -> None:
@@ -294,6 +299,14 @@ def test_after_a_green_run_it_is_not_reminded(tmp_path: Path, home: Path) -> Non
     repo.write("test_a.py", "def test_a():\n    assert 2 + 2 == 4\n")
     changed(repo, path="test_a.py")
     assert "test_a.py" in notify(repo, "Stop", stop_hook_active=False)["reason"]
+
+
+def test_hooks_of_claude_that_cursor_runs_do_not_answer_twice(shop: Checkout) -> None:
+    prompt = {"prompt": f"make total in {ORDER} faster", "cursor_version": "2.5.0"}
+    shop.git("config", "kl.agents", "claude")
+    assert notify(shop, "UserPromptSubmit", **prompt, session_id="a") is not None
+    shop.git("config", "kl.agents", "claude cursor")
+    assert notify(shop, "UserPromptSubmit", **prompt, session_id="b") is None
 
 
 def test_cursor_gets_the_package_of_a_prompt_with_its_next_tool(shop: Checkout) -> None:
