@@ -23,6 +23,7 @@ from kl_hooks.evidence.capture import new_run_id, open_spool, opening_record
 from kl_hooks.evidence.provenance import edits_since, worktree_state
 from kl_hooks.git.worktree import WorktreeState
 from kl_hooks.store.files import write_atomic
+from kl_hooks.store.redaction import redact
 from kl_hooks.store.spool import SpoolWriter, pending_spools, read_spool
 from kl_hooks.workspace import Workspace, open_workspace
 from pytest_kl import outcome
@@ -121,8 +122,8 @@ def _note_green_run(recording: Recording, result: Mapping[str, Any]) -> None:
     place = recording.place
     if not result.get("complete") or result.get("verdict") != "passed" or not place.head:
         return
-    note: dict[str, Any] = {"run": recording.run, "head": place.head, "branch": place.branch, "dirty": place.dirty,
-                            "tree": place.tree_all}  # fmt: skip
+    note: dict[str, Any] = {"run": recording.run, "head": place.head, "branch": redact(place.branch or ""),
+                            "dirty": place.dirty, "tree": place.tree_all}  # fmt: skip
     note |= {"changes": dict(place.differences) if len(place.differences) <= _MOST_CHANGES else {}}
     with suppress(Exception):  # the run is recorded: that the next one has a line less is no failure of this one
         write_atomic(_green_note(recording.workspace), json.dumps(note).encode(), 0o600, sync=False)
@@ -133,7 +134,7 @@ def _edits_line(recording: Recording) -> str:
     try:
         green, repo = json.loads(_green_note(recording.workspace).read_bytes()), recording.workspace.repo
         # what another branch has is no edit
-        if repo is None or not recording.place.head or green["branch"] != recording.place.branch:
+        if repo is None or not recording.place.head or green["branch"] != redact(recording.place.branch or ""):
             return ""
         # the same content, committed meanwhile: git need not be asked
         if green["tree"] and green["tree"] == recording.place.tree_all:

@@ -27,7 +27,7 @@ from kl_hooks.model.receipt import Evidence, Receipt
 from kl_hooks.model.symbol import is_hex, split_id
 from kl_hooks.model.text import counted
 from kl_hooks.store.database import Database
-from kl_hooks.store.redaction import redact
+from kl_hooks.store.redaction import redact, shows_secret
 from kl_hooks.workspace import Workspace, require_setup
 
 if TYPE_CHECKING:
@@ -229,7 +229,8 @@ def add_claim(
         claim = _asserted_claim(
             redact(text.strip()), redact(about.strip()), author, at, until, now=at, cites=tuple(cites)
         )
-        claim = replace(claim, rests_on=tuple(rests_on), head=worktree_state(ws.repo).head or "")
+        named = tuple(one for one in rests_on if not shows_secret(one.name))
+        claim = replace(claim, rests_on=named, head=worktree_state(ws.repo).head or "")
         append(db, [_assertion_receipt(claim)])
         db.execute("DELETE FROM claim WHERE id = ?", (claim.id,))
         values = (claim.id, claim.text, claim.about, author, at, until)

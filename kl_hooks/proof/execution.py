@@ -20,6 +20,7 @@ from kl_hooks.evidence.executed import Executed, SymbolHash, TestFile, TestSets,
 from kl_hooks.git.files import FileEntry, files_at, read_files, worktree_files
 from kl_hooks.git.objects import object_id
 from kl_hooks.git.worktree import scan_worktree
+from kl_hooks.store.redaction import may_hold_secret, shows_secret
 
 if TYPE_CHECKING:
     from kl_hooks.code.scanner.parser import Facts, Key
@@ -129,6 +130,10 @@ def record_executed(
     if trace.trouble:
         return {"trouble": trace.trouble}
     executed = trace.executed(ws, run, names)
+    texts = (executed.places, executed.places.values(), executed.files, executed.imports, executed.unknown)
+    # a name that is redacted would be that of nothing: a run without sets is judged by its content alone
+    if any(may_hold_secret(one) and shows_secret(one) for some in texts for one in some):
+        return {"trouble": "the name of a file or function looks like a secret"}
     digest = write_executed(folder, executed)
     return {
         "digest": digest, "symbols": len(executed.symbols), "tests": len(executed.tests), "recorder": trace.recorder,
