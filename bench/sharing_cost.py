@@ -36,7 +36,7 @@ class Clone:
         self._write(".kl/README.md", "Here.\n")
         self._write("code_0.py", "def one(n):\n    return n\n")
         if kind == "layers":
-            self._write(".kl/architecture.yaml", "layers:\n- {name: code, paths: ['*.py'], may_depend_on: []}\n")
+            self._write(".kl/architecture.yaml", "layers:\n- {name: code, paths: [code_0.py], may_depend_on: []}\n")
         if kind in ("hooks", "layers"):
             command(*KL, "hooks", "install", cwd=self.root)
 

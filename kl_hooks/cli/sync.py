@@ -87,7 +87,7 @@ def _read(file: Path) -> tuple[list[Receipt], dict[str, Executed], list[str]]:
 def _lines(done: Shared, dry_run: bool, *, pushing: bool, pulling: bool) -> Iterator[str]:
     how = "would be written" if dry_run else f"written{' and signed' if done.signed else ''}"
     if pushing or done.added:
-        yield f"{counted(len(done.added), 'run')} {how} to the notes of {done.writer}"
+        yield f"{counted(len(done.added), 'run')} {how} to the notes of {done.writer or 'this clone'}"
     for one in done.added[-_SHOWN:]:
         tests = counted(len(one.evidence), "result")
         when = one.ended[:16].replace("T", " ")

@@ -133,6 +133,7 @@ class Shared:
     """What one synchronization did, or (dry run) would do."""
 
     writer: str = ""
+    """Of this clone's refs; empty in a dry run before the first push."""
     remote: str = ""
     added: tuple[Receipt, ...] = ()
     """Receipts that were written to this clone's notes."""

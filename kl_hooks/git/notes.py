@@ -36,7 +36,8 @@ _Lines = Mapping[str, list[bytes]]
 
 
 def writer_name(repo: Repository, remote: str, *, create: bool) -> str:
-    """The name of this clone's refs, from `kl.writer` in its git configuration; a random one where it has none.
+    """The name of this clone's refs, from `kl.writer` in its git configuration; where it has none a random one, or (not
+    `create`) nothing.
 
     UsageProblem for another name, and for what can't be the name, the path or the address of a remote.
     """
@@ -44,10 +45,11 @@ def writer_name(repo: Repository, remote: str, *, create: bool) -> str:
         raise UsageProblem("that is no remote.", place=f"--remote {remote}", hint="See: git remote -v")
     named = git_in(repo, "config", "--get", "kl.writer", ok=(0, 1)).decode("utf-8", "replace").strip()
     if not named:
+        if not create:
+            return ""
         # random, not the host's name: two containers of one image would write the same ref
         named = secrets.token_hex(8)
-        if create:
-            git_in(repo, "config", "--local", "kl.writer", named)
+        git_in(repo, "config", "--local", "kl.writer", named)
     if not _WRITER.fullmatch(named):
         raise UsageProblem("use small letters, digits and `-`, at least 4.", place=f"git config kl.writer {named}")
     return named

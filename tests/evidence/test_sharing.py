@@ -83,7 +83,10 @@ def test_a_green_ci_run_proves_the_content_in_a_colleagues_clone(
     ci, bob = clones("ci"), clones("bob")
     recorded(ci)
     dry = ci.kl("sync", "--dry-run")
-    assert "1 run would be written" in dry.stdout and ci.git("ls-remote", "origin", "refs/notes/*") == ""
+    assert (
+        "1 run would be written to the notes of this clone" in dry.stdout
+        and ci.git("ls-remote", "origin", "refs/notes/*") == ""
+    )
     sent = ci.kl("sync", "--sign", str(keys["ci"]))
     assert (sent.returncode, "1 run written and signed" in sent.stdout, "pushed" in sent.stdout) == (0, True, True)
     assert "pushed" not in ci.kl("sync", "--sign", str(keys["ci"])).stdout, "nothing moved"
@@ -275,6 +278,7 @@ def edits(line: str, other: str) -> dict[str, str]:
         "another run": inner(honest(run="f" * 32)),
         "another commit": inner(honest(head="3" * 40)),
         "another result": inner(honest(result={"complete": True, "verdict": "passed"})),
+        "another order": inner(lambda plain: plain["predicate"]["receipt"]["evidence"].reverse()),
         "another evidence": inner(lambda plain: plain["predicate"]["receipt"]["evidence"].clear()),
         "another subject": inner(lambda plain: plain["subject"][0]["digest"].update(gitTree="2" * 40)),
         "one subject more": inner(lambda plain: plain["subject"].append({"digest": {"gitTree": "2" * 40}})),
@@ -295,7 +299,7 @@ def edits(line: str, other: str) -> dict[str, str]:
 
 
 def test_nothing_forged_is_believed(repo: Checkout, keys: dict[str, Path], tmp_path: Path) -> None:
-    leave_run(repo.workspace(), PASSED)
+    leave_run(repo.workspace(), [*PASSED, ("test_calc.py::test_b", "passed", 1)])
     line = bundle(repo, keys["ci"])[0]
     leave_run(repo.workspace(), PASSED)
     other_line = next(one for one in bundle(repo, keys["eve"]) if run_of(one) != run_of(line))
