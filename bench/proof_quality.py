@@ -11,7 +11,8 @@ TESTS (see `bench.suite_runs`). `--full` is all tests, 300 mutants, 100 commits:
 
 `mutants`: of the tests that a mutant breaks, the share that had executed the mutated function (goal: .99), and how many
 of them kl takes for valid all the same (goal: 0), by class of mutant. `commits`: of the tests whose outcome a fix
-changes, how many kl did not name as impacted (goal: 0), and the share of tests named, beside pytest-testmon. `rot`: the
+changes, how many kl did not name as impacted (goal: 0), and the share of tests named, beside pytest-testmon. Both write
+a line for each mutant and commit to `--results FILE` as they go, pass over what it has, and count it. `rot`: the
 share of claims at functions that is stale after 20, 100 and 300 commits, beside the floor (the function itself changed,
 by `ast` alone) and the files touched. `flaky`: tests with known causes found after n runs, beside five reruns.
 """
@@ -21,6 +22,7 @@ from __future__ import annotations
 import argparse
 import ast
 import importlib.util
+import json
 import os
 import random
 import sys
@@ -29,9 +31,9 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from bench.failing_tests import git
 from bench.suite_runs import PLUGIN, Suite, clone_of, first_parents, found_suites, run_suite
@@ -51,6 +53,27 @@ SPANS: Final = (20, 100, 300)
 _LAST: Final = 800
 """Commits among which fixes are looked for."""
 _TESTMON: Final = ("-p", "testmon.pytest_testmon", "--testmon")
+
+
+class Results:
+    """What was measured, a row for each mutant or commit; with a file, by earlier calls too."""
+
+    def __init__(self, file: Path | None) -> None:
+        self._file = file
+        lines = file.read_text(encoding="utf-8").splitlines() if file and file.exists() else []
+        self.rows: list[dict[str, Any]] = [json.loads(line) for line in lines]
+        self._known = {row["key"] for row in self.rows}
+
+    def has(self, key: str) -> bool:
+        """Whether it was measured already."""
+        return key in self._known
+
+    def add(self, **row: Any) -> None:
+        """One more."""
+        self.rows.append(row)
+        if self._file:
+            with self._file.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(row) + "\n")
 
 
 # mutants
@@ -130,25 +153,7 @@ def written(file: Path, text: str) -> Iterator[None]:
         os.utime(file, ns=(state.st_atime_ns, state.st_mtime_ns))
 
 
-@dataclass
-class Tally:
-    """What the mutants of one class did."""
-
-    mutants: int = 0
-    killed: int = 0
-    broken: int = 0
-    """Tests that passed before and do not pass any more."""
-    executed: int = 0
-    """Those of them that had executed what was mutated."""
-    false_fresh: int = 0
-    """Those of them whose result kl takes for valid."""
-    flagged: float = 0.0
-    """Sum of the shares of tests that must run again."""
-
-
-def mutants(
-    suite: Suite, clone: Path, number: int, args: Sequence[str], until: float, tallies: dict[str, Tally]
-) -> None:
+def mutants(suite: Suite, clone: Path, number: int, args: Sequence[str], until: float, results: Results) -> None:
     """Mutate what the tests executed, one change at a time; print what was missed."""
     before = run_suite(clone, suite.module, *PLUGIN, *args)
     again = run_suite(clone, suite.module, *args)
@@ -159,32 +164,38 @@ def mutants(
     if executed is None:
         raise SystemExit(f"{suite.name}: its tests do not run, or this interpreter records no symbols")
     print(f"  {suite.name}: {len(stable)} tests, {len(executed.symbols)} symbols", flush=True)
-    killed: Counter[str] = Counter()
+    killed = Counter(row["kind"] for row in results.rows if row["suite"] == suite.name and row["broken"])
     for mutant in _drawn(clone, suite, executed, number):
+        key = sha256(f"{suite.name}:{mutant.path}:{mutant.text}".encode()).hexdigest()[:16]
+        if results.has(key):
+            continue
         # a mutant that breaks nothing shows nothing: of the smaller classes others are tried
         if mutant.kind != "function" and killed[mutant.kind] >= -(-number // 5):
             continue
         if time.monotonic() > until:
             print("  the time is over", flush=True)
             return
-        one = tallies.setdefault(mutant.kind, Tally())
         with written(clone / mutant.path, mutant.text):
             ws = open_workspace(clone)
             with snapshot(ws) as seen:
-                results = Runs(ws, seen, content_of(ws)).results
+                judged = Runs(ws, seen, content_of(ws)).results
             after = run_suite(clone, suite.module, *args)
+            settled = {name for name, result in judged.items() if result.settled}
+            broken = {name for name in stable if after and after.get(name) != "passed"}
+            wrong = sorted(broken & settled)
+            # what a broken test left behind breaks later ones, which pass without it
+            alone = run_suite(clone, suite.module, *wrong) if wrong else {}
         if not after:
             continue
-        settled = {name for name, result in results.items() if result.settled}
-        broken = {name for name in stable if after.get(name) != "passed"}
-        wrong = sorted(broken & settled)
+        left = [name for name in wrong if alone.get(name) == "passed"]
         missed = sorted(broken - _users(executed, mutant) - executed.incomplete.keys())
-        one.mutants, one.killed = one.mutants + 1, one.killed + bool(broken)
         killed[mutant.kind] += bool(broken)
-        one.broken, one.executed = one.broken + len(broken), one.executed + len(broken) - len(missed)
-        one.false_fresh += len(wrong)
-        one.flagged += 1 - len(settled) / max(len(results), 1)
-        for what, some in (("valid all the same", wrong), ("had not executed it", missed)):
+        results.add(
+            key=key, suite=suite.name, kind=mutant.kind, path=mutant.path, name=mutant.name, broken=len(broken),
+            missed=missed, wrong=wrong, left=left, stale=1 - len(settled) / max(len(judged), 1),
+        )  # fmt: skip
+        words = (("valid all the same", wrong), ("of these pass alone", left), ("had not executed it", missed))
+        for what, some in words:
             if some:
                 first = some[0][:200]
                 print(f"  {mutant.kind} {mutant.path} {mutant.name}: {what}: {len(some)}, such as {first}", flush=True)
@@ -226,14 +237,18 @@ def _users(executed: Executed, mutant: Mutant) -> set[str]:
 # commits
 
 
-def commits(suite: Suite, clone: Path, path: Path, number: int, args: Sequence[str], until: float) -> Counter[str]:
+def commits(
+    suite: Suite, clone: Path, path: Path, number: int, args: Sequence[str], until: float, results: Results
+) -> None:
     """Replay fixes: the tests of a commit on the code before it, then on its own. What kl names as impacted between the
     two against what changes its outcome; of commits that change none nothing is counted.
     """
-    total: Counter[str] = Counter()
+    done = sum(row["suite"] == suite.name and row["changed"] > 0 for row in results.rows)
     for sha, files in _fixes(suite, path):
-        if total["commits"] >= number or time.monotonic() > until:
+        if done >= number or time.monotonic() > until:
             break
+        if results.has(sha):
+            continue
         asked = [*args, *(file for file in files if file.rpartition("/")[2].startswith("test_") and file not in args)]
         asked = [*dict.fromkeys(asked)] if "tests" not in args else [*args]
         git(clone, "checkout", "--quiet", "--force", "--detach", sha)
@@ -250,18 +265,17 @@ def commits(suite: Suite, clone: Path, path: Path, number: int, args: Sequence[s
             known = {name: one.outcome for name, one in Runs(ws, seen, content).results.items()}
         after, selected = _both(suite, clone, asked)
         changed = {name for name in before.keys() & after.keys() if before[name] != after[name]}
-        if not changed:
-            continue
         # a run of a neighboring commit may have shown this content's outcome already
         missed = sorted(name for name in changed if not _is_named(name, named) and known.get(name) != after[name])
         run = sum(_is_named(name, named) for name in after)
-        total += Counter(
-            commits=1, tests=len(after), impacted=run, changed=len(changed), missed=len(missed), testmon=len(selected),
-            testmon_missed=len(changed - selected.keys()) if selected else 0,
+        results.add(
+            key=sha, suite=suite.name, tests=len(after), impacted=run, changed=len(changed), missed=len(missed),
+            testmon=len(selected), testmon_missed=len(changed - selected.keys()) if selected else 0,
         )  # fmt: skip
-        words = f"{len(changed)} of {len(after)} outcomes changed, {run} tests named, testmon {len(selected)}"
-        print(f"  {sha[:10]}: {words}" + (f"; missed {missed[:3]}" if missed else ""), flush=True)
-    return total
+        if changed:
+            done += 1
+            words = f"{len(changed)} of {len(after)} outcomes changed, {run} tests named, testmon {len(selected)}"
+            print(f"  {sha[:10]}: {words}" + (f"; missed {missed[:3]}" if missed else ""), flush=True)
 
 
 def _both(suite: Suite, clone: Path, args: Sequence[str]) -> tuple[dict[str, str], dict[str, str]]:
@@ -423,33 +437,43 @@ def flaky(number: int) -> None:
 
 
 def _mutants(asked: argparse.Namespace) -> None:
-    tallies: dict[str, Tally] = {}
+    results = Results(asked.results)
     found = found_suites(asked.repo)
     number = asked.number or (300 if asked.full else 12)
     for at, (suite, path) in enumerate(found):
         share = asked.until - (asked.until - time.monotonic()) * (len(found) - at - 1) / (len(found) - at)
         with clone_of(path) as clone:
-            mutants(suite, clone, -(-number // len(found)), suite.full if asked.full else suite.quick, share, tallies)
-    for kind, one in sorted(tallies.items()):
+            mutants(suite, clone, -(-number // len(found)), suite.full if asked.full else suite.quick, share, results)
+    for kind in CLASSES:
+        rows = [row for row in results.rows if row["kind"] == kind]
+        broken, wrong, left = (
+            sum(row["broken"] for row in rows),
+            *(sum(len(row[key]) for row in rows) for key in ("wrong", "left")),
+        )
+        executed = 1 - sum(len(row["missed"]) for row in rows) / max(broken, 1)
         print(
-            f"  {kind:16} {one.mutants:4} mutants, {one.killed:4} broke {one.broken:6} tests; executed by "
-            f"{one.executed / max(one.broken, 1):.4f} of them; {one.false_fresh} valid all the same; "
-            f"{one.flagged / max(one.mutants, 1):.0%} of all results stale", flush=True,
+            f"  {kind:16} {len(rows):4} mutants, {sum(row['broken'] > 0 for row in rows):4} broke {broken:6} tests; "
+            f"executed by {executed:.4f} of them; {wrong} valid all the same ({left} pass alone); "
+            f"{sum(row['stale'] for row in rows) / max(len(rows), 1):.0%} of all results stale", flush=True,
         )  # fmt: skip
 
 
 def _commits(asked: argparse.Namespace) -> None:
+    results = Results(asked.results)
     found = found_suites(asked.repo)
     for at, (suite, path) in enumerate(found):
         share = asked.until - (asked.until - time.monotonic()) * (len(found) - at - 1) / (len(found) - at)
         with clone_of(path) as clone:
             args = suite.full if asked.full else suite.quick
-            total = commits(suite, clone, path, asked.number or (100 if asked.full else 5), args, share)
-        if total["commits"]:
+            commits(suite, clone, path, asked.number or (100 if asked.full else 5), args, share, results)
+        # a commit that changes no outcome shows nothing
+        rows = [row for row in results.rows if row["suite"] == suite.name and row["changed"]]
+        if rows:
+            total = {key: sum(row[key] for row in rows) for key in rows[0] if key not in ("key", "suite")}
             size, rest = max(total["tests"], 1), total["testmon"]
             peer = f"; testmon {rest / size:.0%}, missed {total['testmon_missed']}" if rest else ""
             print(
-                f"  {suite.name:10} {total['commits']} commits: {total['changed']} outcomes changed, "
+                f"  {suite.name:10} {len(rows)} commits: {total['changed']} outcomes changed, "
                 f"{total['missed']} missed; {total['impacted'] / size:.0%} of the tests named{peer}", flush=True,
             )  # fmt: skip
 
@@ -479,6 +503,7 @@ def main() -> int:
     parser.add_argument("--number", type=int, default=0)
     parser.add_argument("--seconds", type=int, default=0)
     parser.add_argument("--full", action="store_true")
+    parser.add_argument("--results", type=Path)
     asked = parser.parse_args()
     asked.until = time.monotonic() + (asked.seconds or (24 * 3600 if asked.full else 540))
     BENCHES[asked.bench](asked)

@@ -6,6 +6,7 @@ RUNS THE TESTS OF THESE REPOSITORIES in scratch clones: code of strangers, so no
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import json
 import os
 import subprocess
@@ -141,11 +142,23 @@ def _in_child(clone: Path, module: str, args: Sequence[str], answer: Path, envir
         sys.path[:0] = [str(clone / "src"), str(clone)]
         for name in [name for name in sys.modules if name == module or name.startswith(f"{module}.")]:
             del sys.modules[name]
+        if importlib.util.find_spec("hypothesis"):
+            _same_examples()
         outcomes = _Outcomes()
         pytest.main([*_FIXED, *args], plugins=[outcomes])
         answer.write_text(json.dumps(outcomes.found))
     finally:
         os._exit(0)
+
+
+def _same_examples() -> None:
+    """Hypothesis with the same examples each time, without deadlines: a loaded machine must not fail a test."""
+    from hypothesis import HealthCheck, settings
+
+    settings.register_profile(
+        "bench", deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck)
+    )
+    settings.load_profile("bench")
 
 
 def first_parents(repo: Path, number: int) -> list[str]:

@@ -126,6 +126,7 @@ def _start_tracer(config: pytest.Config, option: Callable[..., Any]) -> None:
     folder = folder_to_record(config, option)
     top = next((one for one in (folder, *folder.parents) if (one / ".git").exists()), None) if folder else None
     if top is not None:
+        from pytest_kl import memoization
         from pytest_kl.tracer import Tracer
 
         children = None
@@ -133,7 +134,7 @@ def _start_tracer(config: pytest.Config, option: Callable[..., Any]) -> None:
             from pytest_kl.children import Children
 
             children = Children(os.path.realpath(top))
-        tracer = config.stash[TRACER] = Tracer(str(top), children)
+        tracer = config.stash[TRACER] = Tracer(str(top), children, memoization=memoization)
         try:
             tracer.start(slow=mode == "on")
         except Exception as problem:

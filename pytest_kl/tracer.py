@@ -3,7 +3,8 @@
 On Python 3.12 and newer by `sys.monitoring`: the code of the repository alone is watched, each function reports its
 first start in a test and is then silent until the next one. What runs while a module is imported belongs to that
 module, and what the set-up of a fixture of wider scope runs belongs to every test that uses it: a process does both
-once. Before 3.12 a profile function does the same at a much higher price, where it is asked for.
+once. Neither does it compute again what a function stores for later calls: what ran meanwhile is noted with that
+function. Before 3.12 a profile function does the same at a much higher price, where it is asked for.
 
 An exception of ours ends the recording of symbols, not the run. Nothing here is imported but the standard library: the
 processes that tests start load this file by its path. Tests replace what they like, so everything that is needed is
@@ -38,6 +39,8 @@ MODULE: Final = "<module>"
 _KEY: Final = attrgetter("co_filename", "co_qualname", "co_firstlineno", "co_flags")
 _SUSPENDING: Final = 0x20 | 0x80 | 0x200
 """Flags of generators, coroutines and asynchronous generators, which resume in other tests (inspect)."""
+_FUNCTION: Final = 0x1
+"""The flag of functions: the body of a class, which names what it defines, has it not."""
 _INSTALLED: Final = ("/site-packages/", "/dist-packages/", "/node_modules/")
 _HARMLESS: Final = frozenset(("uname", "ldconfig", "file", "lsb_release", "sysctl", "sw_vers"))
 """Programs that the standard library's `platform`, `uuid` and `ctypes` start: none of them runs Python."""
@@ -45,6 +48,10 @@ _INTERPRETERS: Final = frozenset(("_interpreters", "_xxsubinterpreters"))
 """The modules that start interpreters (PEP 734): from 3.13 on, and before."""
 _MOST_SESSION_CALLS: Final = 20_000
 _MOST_FILES: Final = 100_000
+_WATCHED_TESTS: Final = 16
+_WATCHED_CALLS: Final = 4
+"""A memoizing function is watched this often in each of so many tests: values are computed early, and each time all
+that the test has executed must be watched anew."""
 _OWN: Final = realpath(__file__)
 
 
@@ -63,7 +70,19 @@ except ImportError:  # not on every platform
 class Context:
     """What a test, the set-up of a fixture, or the import of a module has started so far."""
 
-    __slots__ = ("child_ran", "code", "fixtures", "name", "number", "phase", "processes", "started", "why")
+    __slots__ = (
+        "child_ran",
+        "code",
+        "fixtures",
+        "frame",
+        "function",
+        "name",
+        "number",
+        "phase",
+        "processes",
+        "started",
+        "why",
+    )
 
     def __init__(self, name: str, code: CodeType | None = None) -> None:
         self.name = name
@@ -80,16 +99,46 @@ class Context:
         self.processes: list[tuple[str, ...]] = []
         """The arguments of those that record themselves."""
         self.child_ran = False
+        self.frame = 0
+        """`id()` of the frame of a memoizing function that computes, …"""
+        self.function: CodeType | None = None
+        """… and its code: the memory of a frame that has ended may be that of another one."""
+
+
+class Memoizing:
+    """A function that stores what it computes, and what was executed meanwhile."""
+
+    __slots__ = ("code", "computed", "left", "looks", "names", "test", "tests")
+
+    def __init__(self, code: CodeType, names: tuple[str, ...], looks: bool) -> None:
+        self.code = code
+        self.looks = looks
+        """Whether it runs where the value is known, too. What `functools` caches does not."""
+        self.names = set(names)
+        """Under which others get the value without calling it."""
+        self.computed: set[int] = set()
+        self.test: Context | None = None
+        """The one in which it was watched last, …"""
+        self.left = 0
+        """… how often it will be there, …"""
+        self.tests = _WATCHED_TESTS
+        """… and in how many others."""
 
 
 class Tracer:
     """The recording of one process. Made early: of what was imported before, all counts as run by the import."""
 
     def __init__(
-        self, top: str, children: Children | None = None, foreign: Callable[[CodeType], None] | None = None
-    ) -> None:
+        self, top: str, children: Children | None = None, foreign: Callable[[CodeType], None] | None = None,
+        memoization: Any = None,
+    ) -> None:  # fmt: skip
         self._top = realpath(top)
         self._child_processes, self._foreign = children, foreign
+        self._memoization = memoization
+        """The module of that name; None where values die with the process."""
+        self.memoizing: dict[int, Memoizing] = {}
+        """By `id()` of the code."""
+        self._thread = threading.get_ident()
         self._numbered: list[Context] = []
         self._paths: dict[str, str | None] = {}
         """co_filename → path from the top; None: no business of ours."""
@@ -102,6 +151,7 @@ class Tracer:
         self._stack: list[Context] = []
         self._modules: dict[str, Context] = {}
         self._stamps: dict[str, list[int]] = {}
+        self._namespaces: list[Mapping[str, Any]] = []
         self._session: dict[str, set[int]] = {}
         self._session_calls = 0
         self._tests: dict[str, Context] = {}
@@ -129,7 +179,9 @@ class Tracer:
             self._engine = None
             return
         for code in before:
-            self._engine.watch(code)
+            self._watch(code)
+        for names in self._namespaces:
+            self._find_cached(names)
         self._engine.switch(session=True)
         HANDLERS.update({"exec": self._on_exec, "open": self._on_open, "sqlite3.connect": self._on_open})
         HANDLERS.update(dict.fromkeys(_PROCESSES, self._on_process))
@@ -167,11 +219,13 @@ class Tracer:
         """The code of modules of the repository that are loaded already, such as plugins that the repository has."""
         for module in list(sys.modules.values()):
             try:  # some objects only claim to be a module, and some load themselves when an attribute is asked for
-                file = object.__getattribute__(module, "__dict__").get("__file__")
+                names = object.__getattribute__(module, "__dict__")
+                file = names.get("__file__")
             except AttributeError:
                 continue
             if isinstance(file, str) and file.endswith(".py") and (path := self._path(file)):
                 self._stamps[path] = [*self._stamp(file), 1]
+                self._namespaces.append(names)
         if not self._stamps:
             return []
         codes = (one.__code__ for one in gc.get_objects() if type(one) is FunctionType)
@@ -233,7 +287,7 @@ class Tracer:
         """Give processes that are started from now on the number of their context."""
         if self._child_processes is None or not self._stack:
             return
-        context = self._stack[-1]
+        context = next(one for one in reversed(self._stack) if not one.frame)
         if context.number < 0:
             context.number = len(self._numbered)
             self._numbered.append(context)
@@ -242,7 +296,11 @@ class Tracer:
     def _pop(self, context: Context) -> None:
         self._flush()
         if context in self._stack:
-            del self._stack[self._stack.index(context) :]
+            at = self._stack.index(context)
+            for one in self._stack[at + 1 :]:
+                if one.frame:
+                    self._merge(one, context)
+            del self._stack[at:]
             self._announce()
         if self._engine is not None:
             # what ran inside may run again outside, where it counts again
@@ -263,6 +321,90 @@ class Tracer:
         self._session_calls += 1
         return self._session_calls < _MOST_SESSION_CALLS
 
+    # what is stored for later tests
+
+    def _watch(self, code: CodeType) -> None:
+        """The starts of this code, and of all that is defined in it, are wanted."""
+        if self._engine is None:
+            return
+        for one in _inner(code):
+            if self._memoization is not None and (names := self._memoization.memoizes(one)) is not None:
+                self._memoize(one, names, looks=True)
+            else:
+                self._engine.watch(one)
+
+    def _memoize(self, code: CodeType, names: tuple[str, ...], looks: bool = False) -> None:
+        if self._engine is not None and self._path(code.co_filename):
+            self.memoizing.setdefault(id(code), Memoizing(code, names, looks)).names.update(names)
+            self._engine.watch(code)
+
+    def _find_cached(self, namespace: Mapping[str, Any]) -> None:
+        for one, name in self._memoization.cached_functions(namespace) if self._memoization else ():
+            self._memoize(one, (name,))
+
+    def compute(self, code: CodeType, frame: FrameType) -> bool:
+        """A memoizing function starts: what is executed until it returns is noted with it, too. False where it is not:
+        it was watched often enough, or another thread runs it.
+        """
+        known = self.memoizing[id(code)]
+        if not self._stack or threading.get_ident() != self._thread or self._engine is None:
+            return False
+        while self._stack[-1].frame and not _runs(self._stack[-1], frame):
+            self._close()  # an exception left it
+        test = self._stack[0]
+        if known.test is not test:
+            known.test, known.left, known.tests = test, _WATCHED_CALLS, known.tests - 1
+        known.left -= 1
+        if known.left < 0 or known.tests < 0:
+            return False
+        self._flush()
+        context = Context(code.co_name)
+        context.frame, context.function = id(frame), code
+        self._stack.append(context)
+        self._engine.rearm()
+        return True
+
+    def computed(self, code: CodeType, frame: FrameType) -> bool:
+        """It returns. False where it was not watched."""
+        if not any(context.frame == id(frame) and context.function is code for context in self._stack):
+            return False
+        self._flush()
+        while self._stack[-1].frame and self._stack[-1].function is not code:
+            self._close()
+        if self._stack[-1].frame:
+            self.memoizing[id(code)].computed.update(self._stack[-1].started[0])
+            self._close()
+        return True
+
+    def _close(self) -> None:
+        """What a memoizing function executed was executed by the test as well."""
+        self._flush()
+        context = self._stack.pop()
+        self._merge(context, self._stack[-1])
+
+    @staticmethod
+    def _merge(context: Context, around: Context) -> None:
+        around.started[around.phase].extend(context.started[0])
+        around.fixtures += context.fixtures
+
+    def _close_all(self) -> None:
+        while self._stack and self._stack[-1].frame:
+            self._close()
+
+    def _values(self) -> Iterator[tuple[list[int], list[int]]]:
+        """(code that gets a stored value, what was executed when it was computed)."""
+        computed = [one for one in self.memoizing.values() if one.computed and id(one.code) in self._known]
+        wanted = {name for one in computed for name in one.names}
+        readers: dict[str, set[int]] = {name: set() for name in wanted}
+        for code in self._codes if wanted else ():
+            for name in wanted.intersection(code.co_names) if code.co_flags & _FUNCTION else ():
+                if self._memoization.gets(code, name):
+                    readers[name].add(self._known[id(code)])
+        for one in computed:
+            own = self._known[id(one.code)]
+            found = {own} if one.looks else set()
+            yield sorted(found.union(*(readers[name] for name in one.names))), sorted({own, *one.computed})
+
     # modules
 
     def _on_exec(self, args: tuple[Any, ...]) -> None:
@@ -273,7 +415,7 @@ class Tracer:
             if self._foreign is not None:
                 self._foreign(code)
             return
-        self._engine.watch(code)
+        self._watch(code)
         if code.co_name != MODULE:
             return
         if path not in self._stamps:
@@ -295,8 +437,9 @@ class Tracer:
             frame = frame.f_back
         return None
 
-    def left(self, code: CodeType) -> None:
+    def left(self, code: CodeType, namespace: Mapping[str, Any]) -> None:
         """A module's body has ended, well or not."""
+        self._find_cached(namespace)
         for context in reversed(self._stack):
             if context.code is code:
                 self._pop(context)
@@ -323,7 +466,8 @@ class Tracer:
         if own is None or not self._stack:
             self._named_process(args)
         elif self._getpid() == self._pid:
-            self._stack[0 if self._foreign else -1].processes.append(own)
+            owners = [one for one in self._stack if not one.frame]
+            owners[0 if self._foreign else -1].processes.append(own)
             self._spawning = list(args[1])
 
     def _named_process(self, args: tuple[Any, ...]) -> None:
@@ -365,6 +509,7 @@ class Tracer:
         if not self._stack:
             self.begin(item.nodeid)  # somebody runs the test without its protocol
         self._flush()
+        self._close_all()
         if self._stack:
             context = self._stack[0]
             context.phase = phase
@@ -430,6 +575,7 @@ class Tracer:
                 path: [b"".join(one.tobytes() for one in context.started), context.why]
                 for path, context in self._modules.items()
             },
+            "values": [list(one) for one in self._values()],
             "session": {path: sorted(some) for path, some in self._session.items()},
             "stamps": self._stamps, "imports": sorted(map(list, self._imports)), "opened": list(self._own_files()),
             "trouble": self.trouble, "recorder": RECORDER,
@@ -510,6 +656,13 @@ def _inner(code: CodeType) -> Iterator[CodeType]:
         todo += [const for const in one.co_consts if type(const) is CodeType]
 
 
+def _runs(context: Context, frame: FrameType | None) -> bool:
+    """Whether the memoizing function of a context is one of those that called this frame."""
+    while frame is not None and (id(frame) != context.frame or frame.f_code is not context.function):
+        frame = frame.f_back
+    return frame is not None
+
+
 class _Monitoring:
     """`sys.monitoring`, for the code of the repository alone: all other code runs as if we were not there."""
 
@@ -530,15 +683,22 @@ class _Monitoring:
         self._on_start, self._on_outside = self._callbacks()
         self._session: bool | None = None
         register = monitoring.register_callback
-        register(self._tool, self._events.PY_RETURN, lambda code, offset, value: self._left(code))
-        register(self._tool, self._events.PY_UNWIND, lambda code, offset, problem: self._left(code))
+        frame = sys._getframe
+        register(self._tool, self._events.PY_RETURN, lambda code, offset, value: self._left(code, frame(1)))
+        register(self._tool, self._events.PY_UNWIND, lambda code, offset, problem: self._unwound(code, frame(1)))
 
     def _callbacks(self) -> tuple[Callable[..., Any], Callable[..., Any]]:
         append, disable, tracer = self._tracer._hits.append, self._api.DISABLE, self._tracer
-        getframe = sys._getframe
+        getframe, memoizing = sys._getframe, self._tracer.memoizing
 
         def on_start(code: CodeType, offset: int) -> Any:
             append(code)
+            if id(code) in memoizing:
+                try:
+                    if tracer.compute(code, getframe(1)):
+                        return None
+                except Exception as problem:
+                    tracer.fail(problem)
             return disable
 
         def on_outside(code: CodeType, offset: int) -> Any:
@@ -551,12 +711,16 @@ class _Monitoring:
         return on_start, on_outside
 
     def watch(self, code: CodeType) -> None:
-        """From now on the starts of this code, and of all that is defined in it, are reported."""
-        start, resume, left = self._events.PY_START, self._events.PY_RESUME, self._events.PY_RETURN
-        for one in _inner(code):
-            events = left if one.co_name == MODULE else start | resume if one.co_flags & _SUSPENDING else start
-            self._api.set_local_events(self._tool, one, events)
-            self._watched.append(one)
+        """From now on the starts of this code are reported."""
+        self._api.set_local_events(self._tool, code, self._wanted(code))
+        self._watched.append(code)
+
+    def _wanted(self, code: CodeType) -> int:
+        events = self._events
+        if code.co_name == MODULE:
+            return int(events.PY_RETURN)
+        more = events.PY_RESUME if code.co_flags & _SUSPENDING else 0
+        return int(events.PY_START | more | (events.PY_RETURN if id(code) in self._tracer.memoizing else 0))
 
     def fired(self, codes: list[CodeType]) -> None:
         """These are silent now."""
@@ -568,11 +732,15 @@ class _Monitoring:
             return
         # restart_events() makes every function of the process be instrumented anew when it runs next, pytest's own ones
         # too (a fifth of flask's suite), and those of another tool, such as coverage, report everything again
-        tool, events, local = self._tool, self._events, self._api.set_local_events
-        start, suspending = events.PY_START, events.PY_START | events.PY_RESUME
+        tool, local = self._tool, self._api.set_local_events
+        start, suspending = self._events.PY_START, self._events.PY_START | self._events.PY_RESUME
+        memoizing = self._tracer.memoizing
         for one in self._fired:
             local(tool, one, 0)
-            local(tool, one, suspending if one.co_flags & _SUSPENDING else start)
+            if id(one) in memoizing:
+                local(tool, one, self._wanted(one))
+            else:
+                local(tool, one, suspending if one.co_flags & _SUSPENDING else start)
         self._fired = []
 
     def switch(self, session: bool) -> None:
@@ -590,12 +758,20 @@ class _Monitoring:
             self._depth = running
             self._api.set_events(self._tool, self._events.PY_UNWIND if running else 0)
 
-    def _left(self, code: CodeType) -> None:
+    def _left(self, code: CodeType, frame: FrameType) -> Any:
+        try:
+            if code.co_name == MODULE:
+                self._tracer.left(code, frame.f_globals)
+            elif id(code) in self._tracer.memoizing and not self._tracer.computed(code, frame):
+                return self._api.DISABLE
+        except Exception as problem:
+            self._tracer.fail(problem)
+        return None
+
+    def _unwound(self, code: CodeType, frame: FrameType) -> None:
+        # a global event, of all code: what a function that raises has computed is not stored
         if code.co_name == MODULE:
-            try:
-                self._tracer.left(code)
-            except Exception as problem:
-                self._tracer.fail(problem)
+            self._left(code, frame)
 
     def stop(self) -> None:
         """Gives the tool ID back."""
@@ -633,8 +809,12 @@ class _Profile:
             elif (key := _KEY(code)) not in self._seen:
                 self._seen.add(key)
                 tracer._hits.append(code)
+                if id(code) in tracer.memoizing:
+                    tracer.compute(code, frame)
         elif event == "return" and code.co_name == MODULE:
-            tracer.left(code)
+            tracer.left(code, frame.f_globals)
+        elif event == "return" and id(code) in tracer.memoizing:
+            tracer.computed(code, frame)
 
     def watch(self, code: CodeType) -> None:
         """Everything is watched already."""

@@ -152,6 +152,9 @@ class Executed:
     """Node ID → why the test executed more than what is recorded: its result can't be judged by symbols."""
     runtime: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Of `imports` those that no import statement shows."""
+    values: Mapping[int, frozenset[int]] = field(default_factory=dict)
+    """Symbol → what was executed to compute the values that it gets without computing them, because a function stored
+    them for later calls: in some test of the run, or while a module was imported."""
 
     @property
     def digest(self) -> str:
@@ -165,9 +168,21 @@ class Executed:
         """
         return frozenset(_bits(self.dependency_mask(nodeid)))
 
+    def needed(self, nodeid: str) -> list[int]:
+        """What a test executed, and what may have computed the values that it got: sorted. KeyError as above."""
+        own = self.tests.indexes(nodeid)
+        if self.values.keys().isdisjoint(own):
+            return own
+        seen, todo = set(own), list(own)
+        while todo:
+            new = self.values.get(todo.pop(), frozenset()) - seen
+            seen |= new
+            todo += new
+        return sorted(seen)
+
     def dependency_mask(self, nodeid: str) -> int:
         """The same as a bit mask over `symbols`."""
-        own = self.tests.indexes(nodeid)
+        own = self.needed(nodeid)
         mask = 0
         for index in own:
             mask |= 1 << index
@@ -177,7 +192,7 @@ class Executed:
 
     def closure(self, nodeid: str) -> frozenset[str]:
         """The files that `dependencies` comes from: every file reachable by imports from those that the test needs."""
-        starts = {self._path_of[index] for index in self.tests.indexes(nodeid)} | self._starts(test_path(nodeid))
+        starts = {self._path_of[index] for index in self.needed(nodeid)} | self._starts(test_path(nodeid))
         return frozenset().union(*(self._reachable(path) for path in starts))
 
     @cached_property
@@ -265,8 +280,9 @@ def executed_to_dict(executed: Executed) -> dict[str, Any]:
         },
         "tests": {path: [list(file.symbols), file.rows()] for path, file in executed.tests.files.items()},
         "opened": dict(executed.files), "incomplete": dict(executed.incomplete),
-        # an older kl reads neither this nor misses it
+        # an older kl reads neither of these nor misses it
         **({"runtime": {path: list(some) for path, some in executed.runtime.items()}} if executed.runtime else {}),
+        **({"values": sorted([at, sorted(some)] for at, some in executed.values.items())} if executed.values else {}),
     }  # fmt: skip
 
 
@@ -330,6 +346,8 @@ def executed_from_dict(plain: Any) -> Executed:
             files={_text(path): _text(blob) for path, blob in plain["opened"].items()},
             incomplete={_text(name): _text(why) for name, why in plain["incomplete"].items()},
             runtime=_texts_by_path(plain.get("runtime", {})),
+            values={_indexes([at], number)[0]: frozenset(_indexes(some, number)) for at, some in
+                    plain.get("values", ())},
         )  # fmt: skip
     except (KeyError, TypeError, AttributeError, IndexError) as problem:
         raise ValueError(f"it has another form ({type(problem).__name__})") from problem
@@ -485,6 +503,8 @@ def store_executed(db: Database, executed: Executed) -> None:
         # in the order of the run's symbols, which is that of their names: the same in every run with the same sets
         keys = [of_index[at] for at in file.symbols]
         parts.append(_part(db, ["tests", path, keys, file.rows()], keys))
+    values = sorted([of_index[at], sorted(of_index[one] for one in some)] for at, some in executed.values.items())
+    parts += [_part(db, ["values", values], ())] if values else []
     for sort, some in (("opened", executed.files), ("incomplete", executed.incomplete)):
         parts += [_part(db, [sort, dict(some)], ())] if some else []
     # here and not a part of its own: they are asked for alone (`runtime_imports`)
@@ -587,6 +607,10 @@ def executed_of_run(db: Database, run: str) -> Executed | None:
         unknown={path: why for path, _, _, _, why in files if why},
         files=next((body[1] for body in bodies if body[0] == "opened"), {}),
         incomplete=next((body[1] for body in bodies if body[0] == "incomplete"), {}), runtime=runtime,
+        values={
+            index[at]: frozenset(index[one] for one in some)
+            for body in bodies if body[0] == "values" for at, some in body[1]
+        },
     )  # fmt: skip
 
 

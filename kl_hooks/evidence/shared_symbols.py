@@ -138,6 +138,8 @@ def _parts(plain: Mapping[str, Any]) -> list[bytes]:
     found += [
         ["tests", path, [names[at] for at in some], rows] for path, (some, rows) in sorted(plain["tests"].items())
     ]
+    if values := plain.get("values"):
+        found.append(["values", sorted([names[at], [names[one] for one in some]] for at, some in values)])
     found += [[sort, plain[sort]] for sort in ("opened", "incomplete", "runtime") if plain.get(sort)]
     return [canonical(one) for one in found]
 
@@ -148,6 +150,8 @@ def _plain(parts: Sequence[Sequence[Any]]) -> dict[str, Any]:
     symbols = sorted([name, value, path] for _, path, some, *_ in _of(parts, "file") for name, value in some)
     at = {name: number for number, (name, _, _) in enumerate(symbols)}
     more = {sort: value for sort in ("opened", "incomplete", "runtime") for _, value in _of(parts, sort)}
+    for _, some in _of(parts, "values"):
+        more["values"] = sorted([at[name], sorted(at[one] for one in computed)] for name, computed in some)
     return {
         "schema": EXECUTED_SCHEMA, "run": run, "recorder": recorder, "symbols": symbols,
         "files": {path: [sorted(at[name] for name in row[0][0]), *row[0][1:]]

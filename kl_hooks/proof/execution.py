@@ -52,6 +52,8 @@ class Trace:
     opened: set[str] = field(default_factory=set)
     incomplete: dict[str, str] = field(default_factory=dict)
     unknown: dict[str, str] = field(default_factory=dict)
+    values: dict[int, set[int]] = field(default_factory=dict)
+    """Code that gets values which an earlier test may have computed → what was executed for that."""
     trouble: str = ""
     recorder: str = ""
     _numbers: dict[tuple[str, str, int, int], int] = field(default_factory=dict)
@@ -78,6 +80,9 @@ class Trace:
             self.modules.setdefault(path, set()).update(codes(packed))
             if why:
                 self.unknown[path] = why.replace("it ", "its import ", 1)
+        for readers, computed in plain["values"]:
+            for at in readers:
+                self.values.setdefault(own[at], set()).update(own[one] for one in computed)
         for path, some in plain["session"].items():
             self.modules.setdefault(path, set()).update(own[at] for at in some)
         for path, (mtime, size, before) in plain["stamps"].items():
@@ -242,7 +247,12 @@ class _Resolver:
         }
         incomplete = dict(trace.incomplete)
         incomplete |= {name: "what it executed was not recorded" for name in names if name not in trace.tests}
-        found_executed = self._assemble(run, symbols, tests, modules, incomplete)
+        values: dict[int, set[int]] = {}
+        for reader, computed in trace.values.items():
+            if (reading := by_code[reader]) is not None:
+                ran = {at for one in computed if (at := by_code[one]) is not None}
+                values.setdefault(reading, set()).update(ran - {reading})
+        found_executed = self._assemble(run, symbols, tests, modules, incomplete, values)
         self.remember()
         return found_executed
 
@@ -260,10 +270,11 @@ class _Resolver:
 
     def _assemble(
         self, run: str, symbols: _Symbols, tests: Mapping[str, Mapping[str, Mapping[int, str]]],
-        modules: Mapping[str, set[int]], incomplete: Mapping[str, str],
+        modules: Mapping[str, set[int]], incomplete: Mapping[str, str], values: Mapping[int, set[int]],
     ) -> Executed:  # fmt: skip
         used = {at for file in tests.values() for one in file.values() for at in one}
         used |= {at for some in modules.values() for at in some}
+        used |= {at for some in values.values() for at in some} | values.keys()
         order = sorted(used, key=lambda at: symbols.rows[at][0])
         index = {at: place for place, at in enumerate(order)}
         files = {
@@ -281,6 +292,7 @@ class _Resolver:
             imports=imports,
             places={symbols.rows[at][0]: symbols.rows[at][2] for at in order},
             unknown=self.unknown, files=self._data(), incomplete=incomplete, runtime=runtime,
+            values={index[at]: frozenset(index[one] for one in some) for at, some in values.items() if some},
         )  # fmt: skip
 
     # imports and data

@@ -262,6 +262,7 @@ class _Judge:
         """The files that some test of the run needs by itself."""
         files = self._executed.tests.files
         own = {self._symbols.paths[index] for file in files.values() for index in file.symbols}
+        own |= {self._symbols.paths[index] for some in self._executed.values.values() for index in some}
         return frozenset(own | files.keys() | {one for path in files for one in _conftests(path)})
 
     # what differs
@@ -424,12 +425,14 @@ class _Judge:
         """Whether the result of this test is valid."""
         path, executed = test_path(nodeid), self._executed
         recorded = path in executed.tests.files and nodeid in executed.tests.files[path].masks
-        own = executed.tests.indexes(nodeid) if recorded else []
+        own = executed.needed(nodeid) if recorded else []
         starts = {self._symbols.paths[index] for index in own} | {path, *_conftests(path)}
         changed = [index for index in own if index in self._changed]
         if changed:
-            names = tuple(sorted(executed.symbols[index].symbol for index in changed))
-            return Verdict(STALE, _changed_words(names, self._changed, executed), names)
+            ran = set(changed).intersection(executed.tests.indexes(nodeid))
+            names = tuple(sorted(executed.symbols[index].symbol for index in ran or changed))
+            stored = "" if ran else ", which computed a value that other tests get"
+            return Verdict(STALE, _changed_words(names, self._changed, executed) + stored, names)
         if path in self._changes and not self._has_own_function(nodeid, own):
             # a doctest, a skipped test, a file that was not collected: nothing of it was executed
             return Verdict(STALE, f"{path} changed")

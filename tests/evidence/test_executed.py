@@ -82,14 +82,18 @@ def anything(draw: st.DrawFn) -> Executed:
         unknown=draw(st.dictionaries(PATHS, SYMBOLS)), files=draw(st.dictionaries(SYMBOLS, SYMBOLS)),
         incomplete=draw(st.dictionaries(SYMBOLS, SYMBOLS)),
     )  # fmt: skip
-    return replace(found, runtime=draw(st.dictionaries(PATHS, st.lists(PATHS, min_size=1).map(tuple))))
+    at = st.sampled_from(range(len(found.symbols))) if found.symbols else st.nothing()
+    return replace(
+        found, runtime=draw(st.dictionaries(PATHS, st.lists(PATHS, min_size=1).map(tuple))),
+        values=draw(st.dictionaries(at, st.frozensets(at, min_size=1))) if found.symbols else {},
+    )  # fmt: skip
 
 
 def plain(one: Executed) -> object:
     return (
         one.run, one.recorder, one.symbols, {name: dict(one.tests[name]) for name in one.tests}, dict(one.modules),
         dict(one.imports), dict(one.places), dict(one.unknown), dict(one.files), dict(one.incomplete),
-        dict(one.runtime),
+        dict(one.runtime), dict(one.values),
     )  # fmt: skip
 
 

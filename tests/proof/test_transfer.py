@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kl_hooks.proof.transfer import STALE, VALID
-from tests.proof.recorded import run_program, verdicts
+from kl_hooks.proof.transfer import STALE, VALID, RunFacts, judge_results
+from tests.proof.recorded import difference_of, run_program, verdicts
 
 CART = """\
 RATE = 2
@@ -89,6 +91,19 @@ def test_a_result_is_valid_where_nothing_that_its_test_executed_differs() -> Non
 def test_the_reason_names_the_symbol() -> None:
     found, _ = verdicts(PROGRAM, {**PROGRAM, "cart.py": CART.replace("not items", "len(items) == 0")})
     assert found["test_all.py::test_empty"] == (STALE, "cart.empty changed", ("function:cart.empty",))
+
+
+def test_what_computed_a_stored_value_counts() -> None:
+    executed, ends = run_program(PROGRAM)
+    at = {one.symbol: index for index, one in enumerate(executed.symbols)}
+    shared = replace(executed, values={at["function:user.greet"]: frozenset({at["function:cart.empty"]})})
+    now = {**PROGRAM, "cart.py": CART.replace("not items", "len(items) == 0")}
+    found = judge_results(RunFacts(shared, True), difference_of(PROGRAM, now), ends)
+    assert {name for name, one in found.items() if one.state != VALID} == {
+        "test_all.py::test_empty", "test_all.py::test_greet",
+    }  # fmt: skip
+    reason = "cart.empty changed, which computed a value that other tests get"
+    assert found["test_all.py::test_greet"] == (STALE, reason, ("function:cart.empty",))
 
 
 NAMES = ("f", "g", "h", "len", "K")

@@ -7,11 +7,13 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from kl_hooks.evidence.executed import Executed, read_executed
 from kl_hooks.proof.execution import _without_unnamed
+from pytest_kl.memoization import memoizes
 
 from .recorded import HERE, environment, only, repository, run_pytest
 
@@ -215,6 +217,117 @@ def test_every_way_to_run_a_function_is_noted(shop: Path, how: tuple[str, ...]) 
     assert found.unknown == {}
     places = {found.symbols[at].symbol for at in found.dependencies("tests/test_app.py::test_add")}
     assert places >= {"namespace:app.late", "function:app.core.helper", "function:tests.conftest.choose"}
+
+
+STORED = {
+    "lib.py": """
+import functools
+@functools.lru_cache
+def platform(): return libc() + 1
+def libc(): return 1
+def tags(): return [platform()]
+def clears(): return platform.cache_clear
+_config = None
+def config():
+    global _config
+    if _config is None:
+        _config = load()
+    return _config
+def load(): return {"a": 1}
+def direct(): return _config["a"]
+CACHE = {}
+def of_key(key):
+    if key not in CACHE:
+        CACHE[key] = large(key) if key > 1 else small(key)
+    return CACHE[key]
+def small(key): return key
+def large(key): return key
+class Command:
+    option = broken = None
+    def help(self):
+        if self.option is None:
+            self.option = make_option()
+        return self.option
+    def late(self, fails):
+        if self.broken is None:
+            self.broken = may_fail(fails)
+        return self.broken
+    @functools.cached_property
+    def table(self): return make_table()
+def make_option(): return 3
+def make_table(): return 5
+def may_fail(fails): return 1 // (1 - fails)
+def other(): return 1
+""",
+    "test_lib.py": """
+import pytest
+from lib import *
+import lib
+COMMAND = Command()
+def test_all():
+    assert libc() == 1
+    with pytest.raises(ZeroDivisionError):
+        COMMAND.late(1)
+    assert other() and tags() and config() and of_key(1) and of_key(2) and COMMAND.help() and COMMAND.late(0)
+    assert COMMAND.table
+def test_tags(): assert tags()
+def test_clears(): assert clears()
+def test_config(): assert config()
+def test_direct(): assert direct()
+def test_key(): assert of_key(1)
+def test_help(): assert COMMAND.help()
+def test_late(): assert COMMAND.late(0)
+def test_table(): assert COMMAND.table
+""",
+}
+
+
+def test_a_stored_value_rests_on_what_computed_it(tmp_path: Path) -> None:
+    """In an earlier test: the one that gets it executes none of that."""
+    folder = repository(tmp_path / "r", STORED)
+    done = run_pytest(folder, "--kl-symbols=on", "-p", "no:randomly")
+    assert "9 passed" in done.stdout, done.stdout
+    found = executed(folder)
+    more = {
+        nodeid.partition("::")[2]: {
+            found.symbols[at].symbol.partition(":")[2].removeprefix("lib.")
+            for at in {*found.needed(nodeid)} - {*found.tests.indexes(nodeid)}
+        }
+        for nodeid in found.tests
+    }
+    assert more == {
+        "test_all": set(), "test_tags": {"platform", "libc"}, "test_clears": set(), "test_config": {"load"},
+        "test_direct": {"config", "load"}, "test_key": {"small", "large"}, "test_help": {"make_option"},
+        "test_late": {"may_fail"}, "test_table": {"Command.table", "make_table"},
+    }  # fmt: skip
+    assert {found.symbols[at].symbol for at in found.dependencies("test_lib.py::test_tags")} >= {"function:lib.libc"}
+
+
+@pytest.mark.parametrize(
+    ("body", "stores"),
+    [
+        ("def f(self):\n if self._x is None:\n  self._x = g()\n return self._x", True),
+        ("def f(self):\n if not self._x:\n  self._x = g()", True),
+        ("def f(self):\n x = self._x\n if x is None:\n  x = self._x = g()", True),
+        ("def f(self):\n try: return self._x\n except AttributeError:\n  self._x = g()", True),
+        ("def f(cls):\n if not hasattr(cls, '_x'):\n  cls._x = g()", True),
+        ("def f(k):\n try: return C[k]\n except KeyError:\n  C[k] = g()", True),
+        ("def f(self, k):\n x = self.c.get(k)\n if x is None:\n  x = self.c[k] = g()", True),
+        ("def f(self):\n if not self.done:\n  self.done = True", False),
+        ("def f(self, x):\n self._x = x\n return self._x", False),
+        ("def f(self, other):\n if other._x is None:\n  self._x = g()", False),
+        ("def __init__(self):\n if self._x is None:\n  self._x = g()", False),
+        ("def f(xs):\n d = {}\n for x in xs:\n  if x not in d:\n   d[x] = g()", False),
+        ("def f(a, d):\n if a not in d.c:\n  d.c[a] = g()", False),
+        ("async def f(self):\n if self._x is None:\n  self._x = g()", False),
+        ("def f(x):\n if x is None:\n  x = g()\n return x", False),
+    ],
+)
+def test_functions_that_look_before_they_compute_are_recognized(body: str, stores: bool) -> None:
+    space: dict[str, Any] = {}
+    exec(body, space)
+    code = (space.get("f") or space["__init__"]).__code__
+    assert (memoizes(code) == ()) is stores
 
 
 def test_an_edit_while_the_tests_run_makes_the_file_unknown(tmp_path: Path) -> None:
