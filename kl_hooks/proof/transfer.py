@@ -28,9 +28,11 @@ _PLAIN_BASES: Final = frozenset(
 _QUIET_DECORATORS: Final = re.compile(
     r"@(?:\w+\.)*(?:staticmethod|classmethod|property|cached_property|cache|lru_cache|wraps|contextmanager|overload"
     r"|asynccontextmanager|abstractmethod|dataclass|override|final|mark(?:\.\w+)+|given|settings|example|define|frozen"
-    r"|\w+\.(?:setter|getter|deleter))(?:\(.*)?"
+    r"|total_ordering|runtime_checkable|unique|mutable|attr\.s|attr\.attrs|\w+\.(?:setter|getter|deleter))(?:\(.*)?"
 )
-"""Decorators that leave nothing behind but the function itself."""
+"""Decorators that leave nothing behind but what they decorate, and make nothing of its docstring."""
+_FIXTURE: Final = re.compile(r"@(?:pytest\.)?fixture(?:\(.*)?")
+"""Its docstring is for `pytest --fixtures` alone."""
 
 
 class Verdict(NamedTuple):
@@ -363,7 +365,7 @@ class _Judge:
     ) -> None:
         """Definitions that only one of the two contents has, and docstrings of what is decorated."""
         for local, text in new.docs.items():
-            if local in old.docs and old.docs[local] != text:
+            if local in old.docs and old.docs[local] != text and _makes_use_of_docstring(local, old, new):
                 shown = _shown(local, change.path)
                 self._causes.append(_Cause(f"the docstring of {shown} changed, which is decorated", files=needing))
         for local in sorted(new.hashes.keys() ^ old.hashes.keys()):
@@ -382,7 +384,7 @@ class _Judge:
             return  # inside a function, whose hash covers it
         if name.startswith("test") and change.path in self._executed.tests.files:
             return  # another test of the file
-        loud = [one for one in content.decorators.get(local, ()) if not _QUIET_DECORATORS.fullmatch(one)]
+        loud = _loud(content.decorators.get(local, ()))
         special = (name.startswith("__") and name.endswith("__")) or name.startswith("pytest_") or bool(loud)
         # a module-level name comes before the builtin one (execution model, LEGB)
         if special or hasattr(builtins, name) or not _registers_nowhere(content.signatures.get(local, "")):
@@ -492,11 +494,28 @@ class _Judge:
         return True
 
 
+def _loud(decorators: Iterable[str]) -> list[str]:
+    return [one for one in decorators if not _QUIET_DECORATORS.fullmatch(one)]
+
+
+def _makes_use_of_docstring(local: str, old: FileSymbols, new: FileSymbols) -> bool:
+    """Whether a docstring may be data: a decorator may read it, as click's do, or the file itself."""
+    for one in (old, new):
+        if not one.names.isdisjoint(("__doc__", "getdoc")):
+            return True
+        if not all(map(_FIXTURE.fullmatch, _loud(one.decorators.get(local, ())))):
+            return True
+    return False
+
+
 def _differ(change: FileChange) -> bool:
     """Whether anything that a file defines differs: not layout or comments."""
     if change.old is None or change.new is None or change.old.error or change.new.error:
         return True
-    return change.old.hashes != change.new.hashes or change.old.docs != change.new.docs
+    old, new = change.old, change.new
+    return old.hashes != new.hashes or any(
+        old.docs.get(local) != text and _makes_use_of_docstring(local, old, new) for local, text in new.docs.items()
+    )
 
 
 def _conftests(path: str) -> Iterator[str]:

@@ -93,6 +93,17 @@ def test_the_reason_names_the_symbol() -> None:
     assert found["test_all.py::test_empty"] == (STALE, "cart.empty changed", ("function:cart.empty",))
 
 
+def test_a_docstring_counts_where_something_may_read_it() -> None:
+    for mark, extra, expected in (
+        ("", "", set()), ("@dataclass\n", "", set()), ("@attr.s(slots=True)\n", "", set()), ("@print\n", "", ALL),
+        ("@dataclass\n@print\n", "", ALL), ("", "def shown(): return Item.__doc__\n", ALL),
+    ):  # fmt: skip
+        text = CART.replace("class Item(Base):\n    pass", f'{mark}class Item(Base):\n    """One."""') + extra
+        text = f"from dataclasses import dataclass\nclass attr:\n    def s(slots): return dataclass\n{text}"
+        found, _ = verdicts({**PROGRAM, "cart.py": text}, {**PROGRAM, "cart.py": text.replace("One", "Two")})
+        assert {name.partition("::")[2] for name, one in found.items() if one.state != VALID} == expected, (mark, extra)
+
+
 def test_what_computed_a_stored_value_counts() -> None:
     executed, ends = run_program(PROGRAM)
     at = {one.symbol: index for index, one in enumerate(executed.symbols)}
