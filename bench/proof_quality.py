@@ -12,7 +12,7 @@ TESTS (see `bench.suite_runs`). `--full` is all tests, 300 mutants, 100 commits:
 `mutants`: of the tests that a mutant breaks, the share that had executed the mutated function (goal: .99), and how many
 of them kl takes for valid all the same (goal: 0), by class of mutant. `commits`: of the tests whose outcome a fix
 changes, how many kl did not name as impacted (goal: 0), and the share of tests named, beside pytest-testmon. Both write
-a line for each mutant and commit to `--results FILE` as they go, pass over what it has, and count it. `rot`: the
+a line for each mutant and commit to `--results FILE` at once, pass over what it has, and count it. `rot`: the
 share of claims at functions that is stale after 20, 100 and 300 commits, beside the floor (the function itself changed,
 by `ast` alone) and the files touched. `flaky`: tests with known causes found after n runs, beside five reruns.
 """

@@ -40,7 +40,7 @@ _BRANCH: Final = _opcodes("JUMP", "IF")
 _LITERAL: Final = _opcodes("LOAD_CONST") | _opcodes("LOAD_SMALL_INT")
 _EMPTY: Final = frozenset(opmap[f"BUILD_{sort}"] for sort in ("LIST", "MAP", "SET", "TUPLE"))
 _ATTR_SHIFT: Final = int(sys.version_info >= (3, 12))
-"""From CPython 3.12 on the lowest bit of LOAD_ATTR's argument tells a method (documentation of dis)."""
+"""From CPython 3.12 on the lowest bit of LOAD_ATTR's argument marks a method (documentation of dis)."""
 
 
 def memoizes(code: CodeType) -> tuple[str, ...] | None:
@@ -61,7 +61,7 @@ def memoizes(code: CodeType) -> tuple[str, ...] | None:
 
 
 def _steps(code: CodeType) -> Iterator[tuple[int, int]]:
-    """(operation, argument), after two that stand for what comes before the first."""
+    """(operation, argument), after two placeholders for what comes before the first."""
     yield from ((-1, 0), (-1, 0))
     more, text = 0, code.co_code
     for operation, arg in zip(text[::2], text[1::2], strict=True):
