@@ -18,16 +18,17 @@ from kl_hooks.index.postings import (
     FREQUENCY,
     KNOWLEDGE,
     Columns,
+    Field,
     SegmentWriter,
     StoredPostings,
-    SymbolText,
-    documents_terms,
     merge_segments,
-    prose_document,
+    path_terms,
+    prose_terms,
     remove_files,
     search_terms,
     split,
     stored_totals,
+    terms,
 )
 from kl_hooks.model.symbol import split_id
 from kl_hooks.store.database import Rows, chunks, placeholders
@@ -158,28 +159,24 @@ def replace_texts(db: Rows, batch: Mapping[str, Sequence[Document]], corpus: int
     writer, counts = SegmentWriter(db), dict[str, list[int]]()
     for owner, documents in batch.items():
         if documents:
-            made = [prose_document(_text(place, one), one.path) for place, one in enumerate(documents)]
-            writer.add(owner, documents_terms(made), corpus)
-            counts[owner] = [sum(terms.lengths) for terms in made]
+            counts[owner] = writer.add_prose(owner, list(map(_terms, documents)), corpus)
     writer.close()
     merge_segments(db)
     return counts
 
 
-def _text(place: int, document: Document) -> SymbolText:
-    """The words of a document, in the fields that a symbol's words have."""
+def _terms(document: Document) -> dict[Field, list[str]]:
+    """The terms of a document, in the fields that those of a symbol have."""
     around, _, last = split_id(document.id)[1].rpartition(".")
     name = document.name or last
-    words = [
-        "'",
-        *_WORD.findall(around),
-        "(",
-        *_WORD.findall(f"{name} {document.title}"),
-        ".",
-        *_WORD.findall(document.body),
-    ]
-    # a name of several words is one identifier here: its parts, and the whole
-    return SymbolText(place, "_".join(_WORD.findall(name)), "", " ".join(words))
+    return {
+        # a name of several words is one identifier here: its parts, and the whole
+        Field.NAME: terms(["_".join(_WORD.findall(name))]),
+        Field.PATH: path_terms(document.path),
+        Field.BODY: prose_terms(_WORD.findall(document.body)),
+        Field.SIGNATURE: prose_terms(_WORD.findall(f"{name} {document.title}")),
+        Field.DOC: prose_terms(_WORD.findall(around)),
+    }
 
 
 _COUNTS: Final = (10.0, 2.0, 2.0, 1.0, 1.0, 1.0, 4.0, 2.0)

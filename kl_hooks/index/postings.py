@@ -16,10 +16,11 @@ import threading
 import zlib
 from array import array
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from enum import IntEnum
 from functools import cached_property, lru_cache
-from itertools import accumulate, compress
+from itertools import accumulate, chain, compress
 from operator import not_
 from sys import byteorder
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, cast
@@ -221,22 +222,22 @@ class Document(NamedTuple):
     """Field → term → its positions among the words of the source; of a name, owner, path and whole identifier 0."""
 
 
-def document(text: SymbolText, path: Sequence[str], words_of: Callable[[str], _Split] | None = None) -> Document:
-    """The terms of a symbol. `path`: the terms of its file's path; `words_of`: in place of `_split_terms`. Pure."""
+def document(text: SymbolText, path: Sequence[str]) -> Document:
+    """The terms of a symbol. `path`: the terms of its file's path. Pure."""
     fields: tuple[dict[str, list[int]], ...] = tuple({} for _ in Field)
     lengths = [0] * len(Field)
     for field, some in ((Field.NAME, terms([text.name])), (Field.OWNER, terms([text.owner])), (Field.PATH, path)):
         lengths[field] = len(some)
         for term in some:
             fields[field].setdefault(term, []).append(0)
-    field, position, into, split_terms = Field.BODY, 1, fields[Field.BODY], words_of or _split_terms
+    field, position, into = Field.BODY, 1, fields[Field.BODY]
     # one loop without calls but the cached one: it sees every word of every file
     for word in text.words.split(" "):
         if word in MARKS:
             field = MARKS[word]
             into = fields[field]
             continue
-        parts, whole = split_terms(word)
+        parts, whole = _split_terms(word)
         if position + len(parts) >= _MOST_TERMS:
             break
         for term in parts:
@@ -269,9 +270,15 @@ def _split_prose(word: str) -> _Split:
     return (parts, whole) if parts or not 0 < len(word) < _SHORTEST else ((word.lower(),), "")
 
 
-def prose_document(text: SymbolText, path: str) -> Document:
-    """The terms of a text that is no source. Pure."""
-    return document(text, path_terms(path), _split_prose)
+@lru_cache(maxsize=100_000)
+def _prose_terms(word: str) -> tuple[str, ...]:
+    parts, whole = _split_prose(word)
+    return (*parts, whole) if whole else parts
+
+
+def prose_terms(words: Iterable[str]) -> list[str]:
+    """The terms of the words of a text that is no source, in their order; of each its parts, then the whole."""
+    return list(chain.from_iterable(map(_prose_terms, words)))
 
 
 def significant_words(question: str) -> list[str]:
@@ -282,8 +289,8 @@ def significant_words(question: str) -> list[str]:
 
 def search_terms(words: Iterable[str]) -> list[str]:
     """The terms of the words of a query, each once."""
-    both = map(_split_prose, (word for text in words for word in re.findall(r"\w+", text)))
-    return list(dict.fromkeys(term for parts, whole in both for term in (*parts, whole) if term.strip("_")))
+    found = prose_terms(word for text in words for word in re.findall(r"\w+", text))
+    return [term for term in dict.fromkeys(found) if term.strip("_")]
 
 
 SOURCE: Final = 0
@@ -345,13 +352,7 @@ class FileTerms(NamedTuple):
 def file_terms(path: str, texts: Iterable[Sequence[Any]], minor: Iterable[SymbolText] = ()) -> FileTerms:
     """The terms of a file. `texts`: of its symbols, see `SymbolText`; `minor`: of those without source. Pure."""
     of_path = path_terms(path)
-    return documents_terms(
-        (document(SymbolText(*text), of_path) for text in texts), (document(text, ()) for text in minor)
-    )
-
-
-def documents_terms(documents: Iterable[Document], minor: Iterable[Document] = ()) -> FileTerms:
-    """The terms of these documents, numbered as they come."""
+    documents = (document(SymbolText(*text), of_path) for text in texts)
     places: list[int] = []
     totals = [0] * len(Field)
     found: dict[str, FileColumns] = {}
@@ -361,7 +362,8 @@ def documents_terms(documents: Iterable[Document], minor: Iterable[Document] = (
         _add_document(found, len(places), one)
         places.append(one.place)
     major = len(places)
-    for one in minor:
+    for text in minor:
+        one = document(text, ())
         _add_document(found, len(places), one)
         places.append(one.place)
     return FileTerms(tuple(places), tuple(totals), found, len(places) - major)
@@ -466,6 +468,10 @@ _SMALL: Final = 8
 """Segments that cost a query little, and merging more."""
 
 
+_ByCorpus = dict[int, dict[str, Columns]]
+"""Corpus → term → its postings."""
+
+
 class SegmentFile(NamedTuple):
     """A file in a segment."""
 
@@ -483,7 +489,7 @@ class SegmentWriter:
         self._db = db
         self._files: list[SegmentFile] = []
         self._rows: list[tuple[Any, ...]] = []
-        self._postings: dict[tuple[int, str], Columns] = {}
+        self._postings: _ByCorpus = {}
         self._segment, self._first = (
             int(number)
             for number in db.rows(
@@ -495,17 +501,48 @@ class SegmentWriter:
     def add(self, path: str, terms: FileTerms, corpus: int | None = None) -> None:
         """Write the terms of a file, now or later. `corpus`: of what is no file."""
         corpus = corpus_of(path) if corpus is None else corpus
-        lengths = " ".join(map(str, terms.lengths))
-        docs = len(terms.places) - terms.minor
-        places = json.dumps(terms.places, separators=(",", ":"))
-        self._files.append(SegmentFile(corpus, path, self._next, docs, terms.minor))
-        self._rows.append((corpus, path, self._segment, self._next, docs, terms.minor, places, lengths))
+        postings = self._postings.setdefault(corpus, {})
         for term, columns in terms.postings.items():
-            into = self._postings.get((corpus, term))
+            into = postings.get(term)
             if into is None:
-                into = self._postings[corpus, term] = empty_columns()
+                into = postings[term] = empty_columns()
             _extend(into, columns, self._next)
-        self._next += len(terms.places)
+        self._add_file(corpus, path, terms.places, terms.lengths, terms.minor)
+
+    def add_prose(self, owner: str, documents: Sequence[Mapping[Field, Sequence[str]]], corpus: int) -> list[int]:
+        """Write documents of which the terms of each field are given, now or later; return how many each has.
+
+        Without positions: nobody asks what is next to what in prose, and they are most of what would be written.
+        """
+        totals, counts = [0] * len(Field), list[int]()
+        postings = self._postings.setdefault(corpus, {})
+        for number, one in enumerate(documents, self._next):
+            left = _MOST_TERMS
+            for field in sorted(one):
+                some = one[field][:left]
+                size, shifted = len(some), field << FIELD_SHIFT
+                left -= size
+                totals[field] += size
+                for term, count in Counter(some).items():
+                    into = postings.get(term)
+                    if into is None:
+                        into = postings[term] = empty_columns()
+                    into.docs.append(number)
+                    into.fields.append(shifted | (count if count < FREQUENCY else FREQUENCY))
+                    into.lengths.append(size)
+            counts.append(_MOST_TERMS - left)
+        self._add_file(corpus, owner, range(len(documents)), totals, 0)
+        return counts
+
+    def _add_file(self, corpus: int, path: str, places: Sequence[int], lengths: Sequence[int], minor: int) -> None:
+        """Note a file whose terms were added. Its documents are numbered from the next free number on."""
+        docs = len(places) - minor
+        self._files.append(SegmentFile(corpus, path, self._next, docs, minor))
+        self._rows.append((
+            corpus, path, self._segment, self._next, docs, minor, json.dumps([*places], separators=(",", ":")),
+            " ".join(map(str, lengths)),
+        ))  # fmt: skip
+        self._next += len(places)
         if self._next - self._first >= _LARGE:
             self.close()
 
@@ -521,9 +558,8 @@ class SegmentWriter:
 
 
 def _write_segment(
-    db: Rows, segment: int, first: int, docs: int, files: Sequence[SegmentFile],
-    postings: Mapping[tuple[int, str], Columns],
-) -> None:  # fmt: skip
+    db: Rows, segment: int, first: int, docs: int, files: Sequence[SegmentFile], postings: _ByCorpus
+) -> None:
     db.many("INSERT INTO term_segments VALUES (?, ?, ?, ?)", [(segment, first, docs, _pack_files(files))])
     db.many("INSERT INTO term_blocks VALUES (?, ?, ?, ?)", ((segment, *row) for row in _blocks(postings)))
 
@@ -547,20 +583,22 @@ def _unpack_files(packed: bytes) -> _Files:
     return _Files(corpora, paths, firsts, docs, minor)
 
 
-def _blocks(postings: Mapping[tuple[int, str], Columns]) -> Iterator[tuple[int, str, bytes]]:
+def _blocks(postings: _ByCorpus) -> Iterator[tuple[int, str, bytes]]:
     """(corpus, first term, block) of these terms, in their order."""
-    block: dict[str, Columns] = {}
-    size, of = 0, 0
-    for corpus, term in sorted(postings):
-        columns = postings[corpus, term]
-        if block and (corpus != of or size + len(columns.docs) > _BLOCK):
-            yield of, next(iter(block)), pack(block)
-            block, size = {}, 0
-        of = corpus
-        block[term] = columns
-        size += len(columns.docs)
-    if block:
-        yield of, next(iter(block)), pack(block)
+    for corpus, some in sorted(postings.items()):
+        block: dict[str, Columns] = {}
+        size = 0
+        for term in sorted(some):
+            count = len(some[term].docs)
+            if not count:
+                continue
+            if block and size + count > _BLOCK:
+                yield corpus, next(iter(block)), pack(block)
+                block, size = {}, 0
+            block[term] = some[term]
+            size += count
+        if block:
+            yield corpus, next(iter(block)), pack(block)
 
 
 def add_files(db: Rows, files: Mapping[str, FileTerms], corpus: int | None = None) -> None:
@@ -637,22 +675,19 @@ def _rewrite(db: Rows, segments: Sequence[int]) -> None:
     old = f"SELECT {columns} FROM term_files WHERE segment IN ({marks}) AND docs + minor > 0 ORDER BY first"
     files = [SegmentFile(*row) for row in db.rows(old, segments)]
     new, first = db.rows("SELECT MAX(segment) + 1, MAX(first + docs) FROM term_segments")[0]
-    starts = [one.first for one in files]
-    moved = dict(zip(starts, accumulate((one.docs + one.minor for one in files), initial=first), strict=False))
-    postings: dict[tuple[int, str], Columns] = {}
-    blocks = f"SELECT corpus, packed FROM term_blocks WHERE segment IN ({marks}) ORDER BY segment, corpus, term"
+    starts = accumulate((one.docs + one.minor for one in files), initial=first)
+    moved = {one.first: start for one, start in zip(files, starts, strict=False)}
+    numbers = {
+        one.first + place: moved[one.first] + place for one in files for place in range(one.docs + one.minor)
+    }  # fmt: skip
+    postings: _ByCorpus = {}
+    # by first document: numbers rise from segment to segment, and those of what is made of them, too
+    blocks = f"""SELECT b.corpus, b.packed FROM term_blocks b JOIN term_segments s ON s.segment = b.segment
+        WHERE b.segment IN ({marks}) ORDER BY s.first, b.corpus, b.term"""
     for corpus, packed in db.rows(blocks, segments):
+        into = postings.setdefault(corpus, {})
         for term, some in unpack(packed, Everything()).items():
-            into = postings.setdefault((corpus, term), empty_columns())
-            for doc, field, length, positions in postings_of(some):
-                place = bisect_right(starts, doc) - 1
-                if place >= 0 and doc < starts[place] + files[place].docs + files[place].minor:
-                    into.docs.append(moved[starts[place]] + doc - starts[place])
-                    into.fields.append(field)
-                    into.lengths.append(length)
-                    into.positions.extend(positions)
-    # segments were merged before: the documents of an older number may belong to a newer segment
-    postings = {key: _sorted(some) for key, some in postings.items() if some.docs}
+            _extend_moved(into.setdefault(term, empty_columns()), some, numbers)
     _delete_segments(db, segments)
     files = [one._replace(first=moved[one.first]) for one in files]
     _write_segment(db, new, first, sum(one.docs + one.minor for one in files), files, postings)
@@ -676,14 +711,18 @@ def _delete_segments(db: Rows, segments: Sequence[int]) -> None:
         db.execute("DELETE FROM term_segments WHERE segment = ?", (segment,))
 
 
-def _sorted(columns: Columns) -> Columns:
-    made = empty_columns()
-    for doc, field, length, positions in sorted(postings_of(columns), key=lambda one: one[:2]):
-        made.docs.append(doc)
-        made.fields.append(field)
-        made.lengths.append(length)
-        made.positions.extend(positions)
-    return made
+def _extend_moved(columns: Columns, more: Columns, numbers: Mapping[int, int]) -> None:
+    """Append the postings of the documents that have a new number, under that."""
+    docs = [numbers.get(doc, -1) for doc in more.docs]
+    if -1 not in docs:  # nearly always: one by one takes five times as long
+        _extend(columns, more._replace(docs=array("I", docs)), 0)
+        return
+    for doc, (_, field, length, positions) in zip(docs, postings_of(more), strict=True):
+        if doc >= 0:
+            columns.docs.append(doc)
+            columns.fields.append(field)
+            columns.lengths.append(length)
+            columns.positions.extend(positions)
 
 
 def postings_of(columns: Columns) -> Iterator[tuple[int, int, int, array[int]]]:
