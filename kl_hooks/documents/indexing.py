@@ -14,6 +14,7 @@ import re
 import stat
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from heapq import nlargest
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
@@ -145,11 +146,12 @@ def sync_documents(ws: Workspace, watch: Watch | None = None) -> Indexed:
     wanted = _sources(ws, entries.values())
     paused = {name for name, one in collections(ws).items() if one.status == "paused"}
     with ws.store.reading("graph") as db:
-        known = {one.document: one for one in _indexed(db)}
+        rows = db.rows("SELECT document, blob, cut_by, collection FROM document_files") if db is not None else []
+    known = {name: made_from for name, *made_from in rows}
     stale = [
         name for name, one in wanted.items()
-        if (name not in known or (known[name].blob, known[name].cut_by, known[name].collection)
-            != (one.blob, one.cut_by, one.collection)) and not (name in known and one.collection in paused)
+        if known.get(name) != [one.blob, one.cut_by, one.collection]
+        and not (name in known and one.collection in paused)
     ]  # fmt: skip
     removed = sorted(known.keys() - wanted.keys())
     if not stale and not removed:
@@ -175,7 +177,7 @@ def sync_documents(ws: Workspace, watch: Watch | None = None) -> Indexed:
 def is_document(ws: Workspace, path: str) -> bool:
     """Whether a file of the repository is a document: by the globs of the settings, else by its name and folder."""
     settings = ws.settings.documents
-    if path.startswith(".kl/") or any(path_matches(path, glob) for glob in settings.exclude):
+    if path.startswith(".kl/") or (settings.exclude and any(path_matches(path, glob) for glob in settings.exclude)):
         return False
     if settings.include:
         return any(path_matches(path, glob) for glob in settings.include)
@@ -183,7 +185,10 @@ def is_document(ws: Workspace, path: str) -> bool:
         return False
     *folders, name = path.split("/")
     docs = bool(folders) and (folders[0] in _DOC_FOLDERS or path.startswith(f"{ws.settings.docs or 'docs'}/"))
-    if not _NO_DOCUMENTS.isdisjoint(folders) or any(one.startswith(".") and one != ".github" for one in folders):
+    if not _NO_DOCUMENTS.isdisjoint(folders):
+        return False
+    # once for 100,000 files: only a few have a folder with a dot
+    if (path[0] == "." or "/." in path) and any(one[0] == "." and one != ".github" for one in folders):
         return False
     if name.endswith(".txt"):
         return (docs or not folders) and not _NO_PROSE.fullmatch(name)
@@ -311,6 +316,7 @@ def _batches(made: Iterator[tuple[str, Cut]]) -> Iterator[dict[str, Cut]]:
 
 def _write(db: Database, batch: Mapping[str, Cut], wanted: Mapping[str, _Source], removed: Sequence[str]) -> None:
     """Replace these documents. Inside one transaction."""
+    db.execute("DELETE FROM document_embedded")
     old = [(name,) for name in chain(batch, removed)]
     names = "DELETE FROM document_names WHERE chunk IN (SELECT id FROM document_chunks WHERE document = ?)"
     db.many(names, old)
@@ -357,7 +363,7 @@ def _hash_text(text: str) -> str:
 
 def _indexed(db: Database | None) -> list[IndexedDocument]:
     rows = db.rows("SELECT * FROM document_files ORDER BY document") if db is not None else []
-    return [IndexedDocument(*row) for row in rows]
+    return list(map(IndexedDocument._make, rows))
 
 
 def visible_documents(
@@ -398,26 +404,27 @@ def search_chunks(
         with db.snapshot():
             corpus = StoredPostings(db, CHUNKS)
             (fits,) = index.score([corpus], significant_words(query))
-            return ranked_chunks(db, corpus, fits, allowed)[:limit]
+            return ranked_chunks(db, corpus, fits, allowed, limit)[0]
 
 
 def ranked_chunks(
-    db: Database, corpus: StoredPostings, fits: Mapping[int, int], allowed: Collection[str]
-) -> list[tuple[int, float]]:
-    """The chunks of allowed documents among what a search of the corpus found, best first."""
-    owners = corpus.files_of(fits)
-    found = {
-        (owners[doc].path, doc - owners[doc].first): fit / 1_000_000
-        for doc, fit in fits.items()
-        if doc in owners and owners[doc].path in allowed
-    }
+    db: Database, corpus: StoredPostings, fits: Mapping[int, int], allowed: Collection[str], most: int
+) -> tuple[list[tuple[int, float]], int]:
+    """The best `most` chunks of allowed documents among what a search of the corpus found, and how many there are."""
+    if len(corpus.existing(allowed)) < corpus.totals.files:
+        fits = {doc: fits[doc] for doc, path in corpus.paths_of(fits).items() if path in allowed}
+    # all that are as good as the last one: which of them come first is known when they are looked up
+    least = min(nlargest(most, fits.values()), default=0)
+    best = [doc for doc, fit in fits.items() if fit >= least]
+    owners = corpus.files_of(best)
+    found = {(owners[doc].path, doc - owners[doc].first): fits[doc] / 1_000_000 for doc in best}
     made: list[tuple[float, str, int, int]] = []
     for some in some_at_once(sorted({path for path, _ in found})):
         sql = f"SELECT document, place, id FROM document_chunks WHERE document IN ({placeholders(some)})"
         rows = db.rows(sql, some)
         made += [(-found[row[0], row[1]], *row) for row in rows if (row[0], row[1]) in found]
     # by place, not by number: that depends on what was indexed first
-    return [(number, -score) for score, _, _, number in sorted(made)]
+    return [(number, -score) for score, _, _, number in sorted(made)[:most]], len(fits)
 
 
 def load_chunks(ws: Workspace, ids: Sequence[int]) -> list[Chunk]:
@@ -430,19 +437,6 @@ def load_chunks(ws: Workspace, ids: Sequence[int]) -> list[Chunk]:
             for row in db.rows(sql.format(placeholders(some)), some) if db is not None else ():
                 found[row[0]] = Chunk._make((*row[:3], tuple(json.loads(row[3])), *row[4:]))
     return [found[one] for one in ids if one in found]
-
-
-def chunk_texts(ws: Workspace) -> Iterator[tuple[str, str]]:
-    """(hash, text) of every text of a chunk, each once, some at a time: for embedding."""
-    last = ""
-    while True:
-        with ws.store.reading("graph") as db:
-            sql = "SELECT text_hash, MIN(text) FROM document_chunks WHERE text_hash > ? GROUP BY text_hash LIMIT 1000"
-            rows = db.rows(sql, (last,)) if db is not None else []
-        if not rows:
-            return
-        yield from rows
-        last = rows[-1][0]
 
 
 def chunks_of(ws: Workspace, document: str) -> list[Chunk]:

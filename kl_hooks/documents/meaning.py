@@ -6,15 +6,20 @@ Only prose has vectors. For code they lowered what a search finds among its firs
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 from zlib import crc32
 
 from kl_hooks.documents.indexing import Chunk, load_chunks
-from kl_hooks.index.vectors import nearest, update_vectors
+from kl_hooks.errors import EnvironmentProblem
+from kl_hooks.index.vectors import nearest, update_vectors, vectors_state, without_vectors
+from kl_hooks.store.database import chunks as some_at_once
+from kl_hooks.store.database import placeholders
 
 if TYPE_CHECKING:
     from kl_hooks.model.record import Record
+    from kl_hooks.store.database import Rows
     from kl_hooks.workspace import Workspace
 
 LEAST: Final = 0.2
@@ -31,33 +36,72 @@ def find_near(
     What has no vector yet is embedded first: of every document, since vectors of texts that are not named are removed
     one day. EnvironmentProblem where there is no model, or it fails.
     """
-    keys: dict[str, list[int]] = {}
-    allowed_keys = set()
-    with ws.store.reading("graph") as db:
-        sql = """SELECT c.id, c.document, c.text_hash, c.heading, f.title
-            FROM document_chunks c JOIN document_files f ON f.document = c.document"""
-        for number, document, text_hash, heading, title in db.rows(sql) if db is not None else ():
-            # the same text under another heading means something else; a checksum of 100,000 headings takes 60 ms
-            key = f"{text_hash}:{crc32(f'{title}{heading}'.encode('utf-8', 'replace')):08x}"
-            keys.setdefault(key, []).append(number)
-            if document in allowed:
-                allowed_keys.add(key)
     by_record = {f"record:{one.id}:{crc32(_record_text(one).encode('utf-8', 'replace')):08x}": one for one in records}
+    _embed_missing(ws, by_record, progress)
+    with ws.store.reading("graph") as db:
+        # where all may be found, the nearest alone are looked up
+        keys = None if db is None or db.rows("SELECT COUNT(*) FROM document_files") == [(len(allowed),)] else {
+            *by_record, *(key for key, _, document in _chunk_keys(db) if document in allowed)
+        }  # fmt: skip
+    some = limit
+    while True:  # vectors of texts that are gone may be among the nearest
+        found = nearest(ws, query, keys, some, LEAST)
+        chunks = _chunks_of_keys(ws, [key for key, _ in found if key not in by_record])
+        made: list[tuple[Chunk | Record, float]] = []
+        for key, score in found:
+            made += [(by_record[key], score)] if key in by_record else []
+            made += [(one, score) for one in chunks.get(key, ()) if one.document in allowed]
+        if len(made) >= limit or len(found) < some:
+            return made[:limit]
+        some *= 4
+
+
+def _embed_missing(
+    ws: Workspace, by_record: Mapping[str, Record], progress: Callable[[int, int], object] | None
+) -> None:
+    """Make the vectors that are missing; where nothing changed since the last time, without looking at each chunk."""
+    with ws.store.reading("graph") as db:
+        whole = db is not None and db.rows("SELECT state FROM document_embedded") == [(vectors_state(ws, db),)]
+        if db is not None and whole and not without_vectors(ws, db, by_record):
+            return
+        numbers = {key: number for key, number, _ in _chunk_keys(db)} if db is not None else {}
 
     def load(some: Sequence[str]) -> Mapping[str, str]:
         found = {key: _record_text(by_record[key]) for key in some if key in by_record}
-        numbers = {keys[key][0]: key for key in some if key in keys}
-        return found | {numbers[one.id]: _chunk_text(one) for one in load_chunks(ws, list(numbers))}
+        keys = {numbers[key]: key for key in some if key in numbers}
+        return found | {keys[one.id]: _chunk_text(one) for one in load_chunks(ws, list(keys))}
 
-    update_vectors(ws, [*keys, *by_record], load, progress)
-    found = nearest(ws, query, allowed_keys | by_record.keys(), limit, LEAST)
-    chunks = {one.id: one for one in load_chunks(ws, [number for key, _ in found for number in keys.get(key, ())])}
-    made: list[tuple[Chunk | Record, float]] = []
-    for key, score in found:
-        if key in by_record:
-            made.append((by_record[key], score))
-        made += [(chunks[n], score) for n in keys.get(key, ()) if n in chunks and chunks[n].document in allowed]
-    return made[:limit]
+    update_vectors(ws, [*numbers, *by_record], load, progress)
+    # a lock, a read-only disk: then the next search looks again
+    with suppress(EnvironmentProblem, OSError), ws.store.writing("graph", "kl (vectors)") as db, db.transaction():
+        db.execute("DELETE FROM document_embedded")
+        # others may have written chunks, or removed vectors, meanwhile
+        if not without_vectors(ws, db, {key for key, _, _ in _chunk_keys(db)}):
+            db.execute("INSERT INTO document_embedded VALUES (?)", (vectors_state(ws, db),))
+
+
+_KEYS: Final = """SELECT c.text_hash, c.heading, f.title, c.id, c.document
+    FROM document_chunks c JOIN document_files f ON f.document = c.document"""
+
+
+def _chunk_keys(db: Rows, condition: str = "", values: Sequence[str] = ()) -> Iterator[tuple[str, int, str]]:
+    """Yield (key, chunk, document) of every chunk; `condition`: of these only."""
+    for text_hash, heading, title, number, document in db.rows(f"{_KEYS} {condition} ORDER BY c.id", values):
+        # the same text under another heading means something else; a checksum of 100,000 headings takes 60 ms
+        yield f"{text_hash}:{crc32(f'{title}{heading}'.encode('utf-8', 'replace')):08x}", number, document
+
+
+def _chunks_of_keys(ws: Workspace, keys: Sequence[str]) -> dict[str, list[Chunk]]:
+    numbers = dict[int, str]()
+    with ws.store.reading("graph") as db:
+        for some in some_at_once(keys) if db is not None else ():
+            hashes = [key.partition(":")[0] for key in some]
+            rows = _chunk_keys(db, f"WHERE c.text_hash IN ({placeholders(hashes)})", hashes) if db is not None else ()
+            numbers |= {number: key for key, number, _ in rows if key in some}
+    found: dict[str, list[Chunk]] = {}
+    for one in load_chunks(ws, list(numbers)):
+        found.setdefault(numbers[one.id], []).append(one)
+    return found
 
 
 def _chunk_text(one: Chunk) -> str:

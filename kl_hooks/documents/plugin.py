@@ -61,8 +61,16 @@ CREATE TABLE document_names (
 CREATE INDEX document_names_chunk ON document_names (chunk);
 """
 
+_EMBEDDED: Final = """
+CREATE INDEX document_chunks_hash ON document_chunks (text_hash);
+CREATE TABLE document_embedded (
+    -- One row where every chunk has a vector: then a search need not ask for each.
+    state TEXT NOT NULL          -- model, number and size of the blocks of vectors
+);
+"""
 
-kl_schema = schema_hook(Schema("documents", "kl", (_ADDED,)), Schema("documents", "graph", (_CHUNKS,)))
+
+kl_schema = schema_hook(Schema("documents", "kl", (_ADDED,)), Schema("documents", "graph", (_CHUNKS, _EMBEDDED)))
 """Added documents and their collections; and chunks, which are derived."""
 
 

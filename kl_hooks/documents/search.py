@@ -172,6 +172,14 @@ def search(
     query = query[:_LONGEST_QUERY]
     _refuse_unknown(query, mode, options, kinds)
     wanted = tuple(kinds) or (KINDS[:1] if collections else KINDS)
+    with ws.store.reusing():
+        return _search(ws, query, mode, collections, top_k, wanted, kinds, may, options)
+
+
+def _search(
+    ws: Workspace, query: str, mode: str, collections: Collection[str], top_k: int, wanted: Collection[str],
+    kinds: Collection[str], may: Visibility | None, options: Options,
+) -> SearchAnswer:  # fmt: skip
     # code is found by the passages that name it, so a search by graph starts from all that matches
     looked = KINDS if mode == "graph" and not collections else wanted
     sync(ws)
@@ -435,9 +443,8 @@ def _keyword(
     found: list[tuple[float, Any]] = []
     counts = dict.fromkeys(wanted, 0)
     if "document" in wanted:
-        ranked = ranked_chunks(db, corpora[CHUNKS], fits[CHUNKS], allowed)
-        counts["document"] = len(ranked)
-        scores = dict(ranked[:_LOOKED_AT])
+        ranked, counts["document"] = ranked_chunks(db, corpora[CHUNKS], fits[CHUNKS], allowed, _LOOKED_AT)
+        scores = dict(ranked)
         found += [
             (scores[one.id] * (_CHANGES if CHANGELOG.search(one.document) else 1), one)
             for one in load_chunks(ws, list(scores))

@@ -869,10 +869,26 @@ class StoredPostings:
         paths = self._files.paths
         return {doc: paths[place] for doc, place in self._files.places(docs, minor).items()}
 
+    def there(self, docs: Any) -> Any:
+        """Which documents of an array are those of a file, minor ones, too."""
+        import numpy
+
+        firsts, ends = self._ranges
+        places = numpy.searchsorted(firsts, docs, "right") - 1
+        return (places >= 0) & (docs < ends[places]) if len(firsts) else numpy.zeros(len(docs), bool)
+
     def files_of(self, docs: Iterable[int]) -> dict[int, SegmentFile]:
         """Document → its file, of the minor ones, too."""
         made = self._files.places(docs, minor=True)
         return {doc: SegmentFile._make(column[place] for column in self._files) for doc, place in made.items()}
+
+    @cached_property
+    def _ranges(self) -> tuple[Any, Any]:
+        """The first document of each file, and that after its last."""
+        import numpy
+
+        firsts, docs, minor = (numpy.array(one, numpy.int64) for one in self._files[2:])
+        return firsts, firsts + docs + minor
 
     @cached_property
     def _known(self) -> set[str]:

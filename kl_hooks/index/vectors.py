@@ -7,7 +7,7 @@ can't load extensions of SQLite. A number of a vector takes one byte: a scan of 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from heapq import nsmallest
 from typing import TYPE_CHECKING, Any, Final
 
@@ -40,7 +40,7 @@ def update_vectors(
     model = embedder_of(ws)
     key = _key(model)
     with ws.store.reading("graph") as db:
-        known = {one for _, some in _stored(db, key) for one in some} if db is not None else set()
+        known = _known(db, key) if db is not None else set()
     missing = sorted(set(hashes) - known)
     for start in range(0, len(missing), _BLOCK):
         found = texts(missing[start : start + _BLOCK])
@@ -56,12 +56,25 @@ def update_vectors(
     return len(missing)
 
 
+def vectors_state(ws: Workspace, db: Rows) -> str:
+    """Return what is another text where there are other vectors: of another model, more, fewer, or damaged ones."""
+    key = _key(embedder_of(ws))
+    ((blocks, size),) = db.rows(f"SELECT COUNT(*), COALESCE(SUM(size), 0) FROM vector_blocks WHERE {_WHOLE}", (key,))
+    return f"{key} {blocks} {size}"
+
+
+def without_vectors(ws: Workspace, db: Rows, hashes: Collection[str]) -> set[str]:
+    """Return those of these texts that have no vector of this workspace's model."""
+    return set(hashes) - _known(db, _key(embedder_of(ws))) if hashes else set()
+
+
 def nearest(
-    ws: Workspace, query: str, allowed: Collection[str], limit: int, least: float = 0.0
+    ws: Workspace, query: str, allowed: Collection[str] | None, limit: int, least: float = 0.0
 ) -> list[tuple[str, float]]:
     """Return (hash, cosine) of at most `limit` texts, the nearest to `query` first, none below `least`.
 
-    `allowed`: the hashes that may be found; others take no part in the ranking. EnvironmentProblem as `embed`.
+    `allowed`: the hashes that may be found; others take no part in the ranking. None: all, those of texts that are
+    gone, too. EnvironmentProblem as `embed`.
     """
     import numpy
 
@@ -73,13 +86,18 @@ def nearest(
             return []
         # one block at a time: beside the vectors of a block only hashes and scores are in memory
         for (number,) in db.rows(f"SELECT block FROM vector_blocks WHERE {_WHOLE} ORDER BY block", (_key(model),)):
-            some, codes, scales = _read(numpy, db, _key(model), number)
+            hashes, codes, scales = _read(numpy, db, _key(model), number)
             _refuse_dimension(model, codes.shape[1], len(vector))
             scores = (codes.astype(numpy.float32) @ vector) * scales
             # before anything becomes an object of Python: of 100,000 texts a handful can still be among the best
             bar = max(least, -best[-1][0]) if len(best) == limit else least
-            shown = numpy.fromiter((one in allowed for one in some), bool, len(some))
-            places = numpy.flatnonzero(shown & (scores >= bar - _ROUNDED))
+            near = scores >= bar - _ROUNDED
+            if not near.any():
+                continue
+            some = hashes.split("\n")
+            if allowed is not None:
+                near &= numpy.fromiter((one in allowed for one in some), bool, len(some))
+            places = numpy.flatnonzero(near)
             # rounded: the last bits depend on how a processor adds up
             close = [(-round(float(scores[place]), 6), some[place]) for place in places]
             best = nsmallest(limit, [*best, *(one for one in close if -one[0] >= least)])
@@ -153,17 +171,17 @@ def _key(model: Embedder) -> str:
     return f"{model.name} {model.version}"
 
 
-def _stored(db: Rows, key: str) -> Iterator[tuple[int, list[str]]]:
+def _known(db: Rows, key: str) -> set[str]:
     # `vectors` is the last column: SQLite does not read it for a query that only asks for its length
-    for number, hashes in db.rows(f"SELECT block, hashes FROM vector_blocks WHERE {_WHOLE} ORDER BY block", (key,)):
-        yield number, hashes.split("\n")
+    rows = db.rows(f"SELECT hashes FROM vector_blocks WHERE {_WHOLE} ORDER BY block", (key,))
+    return {one for (hashes,) in rows for one in hashes.split("\n")}
 
 
-def _read(numpy: Any, db: Rows, key: str, number: int) -> tuple[list[str], Any, Any]:
+def _read(numpy: Any, db: Rows, key: str, number: int) -> tuple[str, Any, Any]:
     sql = "SELECT size, dimension, hashes, vectors FROM vector_blocks WHERE model = ? AND block = ?"
     ((size, dimension, hashes, data),) = db.rows(sql, (key, number))
     scales = numpy.frombuffer(data, dtype="<f4", count=size)
-    return hashes.split("\n"), numpy.frombuffer(data, numpy.int8, offset=4 * size).reshape(size, dimension), scales
+    return hashes, numpy.frombuffer(data, numpy.int8, offset=4 * size).reshape(size, dimension), scales
 
 
 def _append(db: Rows, model: Embedder, hashes: Sequence[str], rows: Any) -> None:
@@ -171,7 +189,7 @@ def _append(db: Rows, model: Embedder, hashes: Sequence[str], rows: Any) -> None
     import numpy
 
     key = _key(model)
-    there = {one for _, some in _stored(db, key) for one in some}
+    there = _known(db, key)
     places = [place for place, one in enumerate(hashes) if one not in there]
     if not places:
         return
@@ -198,7 +216,8 @@ def _compact(ws: Workspace, key: str, hashes: Collection[str]) -> None:
 
     with ws.store.writing("graph", "kl (vectors)") as db, db.transaction():
         for (number,) in db.rows("SELECT block FROM vector_blocks WHERE model = ? ORDER BY block", (key,)):
-            some, codes, scales = _read(numpy, db, key, number)
+            written, codes, scales = _read(numpy, db, key, number)
+            some = written.split("\n")
             places = [place for place, one in enumerate(some) if one in hashes]
             db.execute("DELETE FROM vector_blocks WHERE model = ? AND block = ?", (key, number))
             if places:

@@ -120,11 +120,12 @@ def docs_pages(ws: Workspace) -> dict[str, str]:
             if not file.endswith(_PAGE_SUFFIXES) or len(found) >= _MAX_PAGES:
                 continue
             try:
-                state = os.lstat(os.path.join(folder, file))  # noqa: PTH118 (half the time of Path)
+                state = os.lstat(f"{folder}/{file}")  # a third of the time of Path
             except OSError:
                 continue
             if stat.S_ISREG(state.st_mode):
-                found[os.fsencode(f"{within}/{file}").decode("utf-8", "replace")] = _stamp(state, old)
+                name = f"{within}/{file}"
+                found[name if name.isascii() else os.fsencode(name).decode("utf-8", "replace")] = _stamp(state, old)
     return found
 
 

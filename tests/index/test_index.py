@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,8 +10,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kl_hooks.index.index import Document, Hit, remove, replace, replace_many, search
+from kl_hooks.index.index import Document, Hit, remove, replace, replace_many, score, search
 from kl_hooks.index.plugin import kl_schema
+from kl_hooks.index.postings import KNOWLEDGE, StoredPostings
 from kl_hooks.store.sqlite import SqliteDatabase, open_sqlite
 from kl_hooks.store.store import migrate
 
@@ -153,3 +155,28 @@ def test_a_grown_index_answers_as_one_built_at_once(db: SqliteDatabase, steps: l
     replace_many(db, dict.fromkeys(["a.py", "b.py", "c.py"], ()))
     replace_many(db, {path: documents(path, bodies) for path, bodies in sorted(last.items())})
     assert grown == [search(db, [word], 20) for word in words]
+
+
+@given(
+    st.lists(st.lists(st.lists(st.sampled_from(["cart", "order", "line_item"]), max_size=9), max_size=4), max_size=8),
+    st.sets(st.integers(0, 7)), st.lists(st.sampled_from(["cart", "order", "item", "line"]), min_size=1, max_size=4),
+)  # fmt: skip
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40)
+def test_scores_are_the_same_to_the_last_digit_with_arrays_and_without(
+    db: SqliteDatabase, texts: list[list[list[str]]], removed: set[int], words: list[str]
+) -> None:
+    pytest.importorskip("numpy")
+    for old in range(8):
+        remove(db, str(old))
+    for number, documents in enumerate(texts):
+        replace(db, str(number), [
+            Document(f"page:{number}.{place}", "page", "", 1, " ".join(some[:2]), " ".join(some))
+            for place, some in enumerate(documents)
+        ])  # fmt: skip
+    for number in removed:
+        remove(db, str(number))
+    corpora = [StoredPostings(db, KNOWLEDGE)]
+    by_arrays = score(corpora, words)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delitem(sys.modules, "numpy")
+        assert score(corpora, words) == by_arrays
