@@ -44,7 +44,7 @@ def find_near(
             *by_record, *(key for key, _, document in _chunk_keys(db) if document in allowed)
         }  # fmt: skip
     some = limit
-    while True:  # vectors of texts that are gone may be among the nearest
+    while True:  # vectors of texts that were removed may be among the nearest
         found = nearest(ws, query, keys, some, LEAST)
         chunks = _chunks_of_keys(ws, [key for key, _ in found if key not in by_record])
         made: list[tuple[Chunk | Record, float]] = []

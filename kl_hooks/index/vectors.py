@@ -73,8 +73,8 @@ def nearest(
 ) -> list[tuple[str, float]]:
     """Return (hash, cosine) of at most `limit` texts, the nearest to `query` first, none below `least`.
 
-    `allowed`: the hashes that may be found; others take no part in the ranking. None: all, those of texts that are
-    gone, too. EnvironmentProblem as `embed`.
+    `allowed`: the hashes that may be found; others take no part in the ranking. None: all, those of texts that were
+    removed, too. EnvironmentProblem as `embed`.
     """
     import numpy
 

@@ -149,7 +149,7 @@ def test_prose_is_found_by_meaning_and_by_both(shop: Checkout, meaning: Meaning)
     shop.write("docs/refunds.md", "# Refunds\n\nHow money comes back.\n\n## Partial refunds\n\nAsk `refund_order`.\n")
     ask(shop, "cash", "--mode", "vector")
     assert meaning.asked[embedded:] == ["Refunds Partial refunds\nAsk `refund_order`.", "cash"]
-    # one that is gone is not found by its vector, and not missed; vectors that are damaged are made again
+    # one that was removed is not found by its vector; vectors that are damaged are made again
     (shop.root / "docs/refunds.md").unlink()
     rest = ask(shop, "cash", "--mode", "vector")
     assert {one["id"].partition("#")[0] for one in rest["results"]} == {"file:docs/private/refunds.md", "ADR-0001"}
