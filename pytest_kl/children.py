@@ -101,7 +101,11 @@ class Children:
                 self._environ["PYTHONPATH"] = rest
             else:
                 del self._environ["PYTHONPATH"]
-        for name in sorted(os.listdir(self._folder)):
+        try:
+            names = sorted(os.listdir(self._folder))
+        except FileNotFoundError:  # a test removed it: those that started processes are incomplete
+            names = []
+        for name in names:
             number, kind = name.partition("-")[0], name.rpartition(".")[2]
             if kind == "started":
                 self.reports.append(Report(number, None))

@@ -341,7 +341,7 @@ class Recorder:
                 self._shown = result["verdict"]
                 for line in outcome.closing_lines(recording.run, result, recording.elsewhere):
                     terminalreporter.write_line(line)
-                if trouble := next((one["trouble"] for one in self._traces if one["trouble"]), ""):
+                if trouble := next(filter(None, (one.get("trouble") for one in (self._executed, *self._traces))), ""):
                     terminalreporter.write_line(outcome.symbols_line(trouble))
                     self._symbols_reported = True
             except Exception as problem:
@@ -447,6 +447,7 @@ class Recorder:
                 self._traces.append(self._tracer.plain())
             except Exception as problem:
                 self._tracer.fail(problem)
+                self._executed = {"trouble": _text(problem)}  # else there is nothing to record, and nobody sees why
             self._tracer = None
 
     def _record_executed(self, recording: Recording, journal: Journal) -> None:

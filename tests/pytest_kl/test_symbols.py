@@ -379,10 +379,11 @@ OURS = "import pytest_kl.tracer as t\ndef broken(*args):\n    raise RuntimeError
     [
         ({"early.py": TAKEN}, ("-p", "early"), "no tool ID of sys.monitoring is free|a profiler is at work"),
         ({"early.py": OURS}, ("-p", "early"), "RuntimeError: ours"),
+        ({"early.py": OURS.replace(".begin", ".plain")}, ("-p", "early"), "RuntimeError: ours"),
         ({}, ("--kl-symbols=off",), ""),
         ({"pytest.ini": "[pytest]\nkl_symbols = off\n"}, (), ""),
     ],
-    ids=["no tool ID", "our fault", "off", "off by ini"],
+    ids=["no tool ID", "our fault", "our fault at the end", "off", "off by ini"],
 )
 def test_a_run_without_symbols_is_recorded_as_before(
     tmp_path: Path, files: Mapping[str, str], args: tuple[str, ...], why: str
@@ -483,6 +484,42 @@ def test_processes_of_the_same_interpreter_record_themselves(tmp_path: Path) -> 
     # the program's own code is that of its test, not what every import of the file executes
     assert {found.symbols[at].symbol for at in found.modules["src/app.py"]} == {"namespace:app"}
     assert found.unknown == {}
+
+
+ONE_CHILD = {
+    ".coveragerc": "[run]\npatch = subprocess\nparallel = true\nsource = .\n",
+    ".gitignore": ".coverage*\n",
+    "shop.py": "def f():\n    return 1\n",
+    "test_shop.py": """
+import glob, os, shutil, subprocess, sys, tempfile
+import pytest
+def test_child():
+    subprocess.run([sys.executable, "-c", "import shop; shop.f()"], check=True)
+@pytest.mark.skipif("REMOVE" not in os.environ, reason="to be asked for")
+def test_remove():
+    for one in glob.glob(os.path.join(tempfile.gettempdir(), "kl-symbols-*")):
+        shutil.rmtree(one)
+""",
+}
+
+
+def test_children_beside_coverage_and_without_their_folder(tmp_path: Path) -> None:
+    folder = repository(tmp_path / "r", ONE_CHILD)
+    more = {"PYTHONPATH": str(HERE), "TMPDIR": str(tmp_path)}
+    # coverage.py's own way into children: a .pth file that its patch activates
+    how = (sys.executable, "-m", "coverage", "run", "-m", "pytest", "-p", "pytest_kl.plugin", "--kl-symbols=on")
+    done = subprocess.run([*how, "--kl-symbols-subprocess"], cwd=folder, env=environment(more), capture_output=True,
+                          text=True, check=False)  # fmt: skip
+    assert "1 passed, 1 skipped" in done.stdout, done
+    assert "function:shop.f" in sets_of(executed(folder))["test_child"]
+    for args in (("combine", "-q"), ("report", "--include=shop.py")):
+        done = subprocess.run([sys.executable, "-m", "coverage", *args], cwd=folder, capture_output=True, text=True,
+                              check=True)  # fmt: skip
+    assert "100%" in done.stdout, done.stdout
+    clear(folder)
+    done = run_pytest(folder, "--kl-symbols=on", "--kl-symbols-subprocess", env={**more, "REMOVE": "1"})
+    assert "2 passed" in done.stdout, done
+    assert list(executed(folder).incomplete) == ["test_shop.py::test_child"], "the others keep what they executed"
 
 
 IN_A_PROGRAM = """
