@@ -9,6 +9,8 @@ import os
 import random
 import struct
 import subprocess
+import tempfile
+import time
 import zlib
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -24,9 +26,11 @@ from in_toto_attestation.v1.statement import Statement
 from securesystemslib.dsse import Envelope
 from securesystemslib.signer import SSlibKey
 
+from kl_hooks.errors import UsageProblem
 from kl_hooks.evidence import attestation, ingestion, notes
 from kl_hooks.evidence.ingestion import import_file, sync_evidence
 from kl_hooks.evidence.ledger import recent
+from kl_hooks.hookspecs import FileOfEvidence
 from kl_hooks.model.receipt import Receipt, SignedReceipt, receipt_id
 from tests.store.secrets import SHAPES
 from tests.support import NOW, Checkout, checkout
@@ -38,6 +42,8 @@ FILES = {
     "calc.py": "def add(a, b):\n    return a + b\n",
     "test_calc.py": "from calc import add\n\n\ndef test_add():\n    assert add(1, 2) == 3\n",
 }
+GOLDEN = Path(__file__).with_name("golden.intoto.jsonl")
+"""A bundle of a run with a passed and a failed test, signed with a key that nobody has any more."""
 PASSED = [("test_calc.py::test_add", "passed", 5)]
 
 
@@ -197,13 +203,21 @@ def bundle(repo: Checkout, key: Path | None) -> list[str]:
 
 def test_a_bundle_is_what_others_know_as_in_toto(repo: Checkout, keys: dict[str, Path], tmp_path: Path) -> None:
     leave_run(repo.workspace(), [*PASSED, ("test_calc.py::test_b", "failed", 1)])
-    ours, lossy = (Envelope.from_dict(json.loads(line)) for line in bundle(repo, keys["ci"]))
+    # what was published once is read for ever, and its bytes are those that are made today
+    golden = GOLDEN.read_bytes()
+    [known] = attestation.read_bundle(FileOfEvidence("golden", golden, "", "", None))
+    assert isinstance(known, SignedReceipt) and known.receipt.id.startswith("74bd44fb31e9f538890bf4a94a5130fb")
+    today = [json.loads(line)["payload"] for line in attestation.bundle_lines([known.receipt], None)]
+    assert today == [json.loads(line)["payload"] for line in golden.splitlines()]
+
+    made = [*bundle(repo, keys["ci"]), *golden.decode().splitlines()]
+    ours, lossy, *older = (Envelope.from_dict(json.loads(line)) for line in made)
     tree = repo.git("rev-parse", "HEAD^{tree}")
-    for one in (ours, lossy):
+    for one in (*older, ours, lossy):
         plain = json.loads(one.payload)
         # their own classes (protobuf) refuse a field that the specification does not have
         Statement.copy_from_pb(ParseDict(plain, Statement([], "", {}).pb)).validate()
-        assert plain["subject"][0]["digest"] == {"gitTree": tree}
+        assert plain["subject"][0]["digest"] == {"gitTree": "2" * 40 if one in older else tree}
         [signature] = one.signatures.values()
         key, signed = sshsig(bytes.fromhex(signature.signature), one.pae())
         # a second implementation of Ed25519 and of the signed bytes: ssh's own wrapping is PROTOCOL.sshsig
@@ -222,6 +236,25 @@ def test_a_bundle_is_what_others_know_as_in_toto(repo: Checkout, keys: dict[str,
     command = ["ssh-keygen", "-Y", "verify", "-f", str(tmp_path / "allowed"), "-I", "ci:github", "-n", "kl-evidence"]
     done = subprocess.run([*command, "-s", str(tmp_path / "sig")], input=ours.pae(), capture_output=True, check=False)
     assert done.returncode == 0, done
+
+
+def test_a_key_in_an_agent_signs(repo: Checkout, keys: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    with tempfile.TemporaryDirectory() as folder:  # a short path: that of a socket has at most 107 bytes
+        monkeypatch.setenv("SSH_AUTH_SOCK", f"{folder}/agent")
+        public = Path(folder) / "only.pub"
+        public.write_text(keys["ci"].with_suffix(".pub").read_text())
+        with subprocess.Popen(["ssh-agent", "-D", "-a", f"{folder}/agent"], stdout=subprocess.DEVNULL) as agent:
+            try:
+                while not Path(folder, "agent").exists():
+                    time.sleep(0.01)
+                subprocess.run(["ssh-add", "-q", str(keys["ci"])], check=True)
+                receipt = run().receipt
+                key, blob = attestation.sign_receipt(receipt, public)
+                assert list(attestation.check_signatures(receipt, [blob])) == [(key, blob)]
+            finally:
+                agent.terminate()
+        with pytest.raises(UsageProblem, match="No private key found|it can't sign"):
+            attestation.sign_receipt(receipt, public)
 
 
 def fields(blob: bytes) -> list[bytes]:
