@@ -253,7 +253,7 @@ def test_a_key_in_an_agent_signs(repo: Checkout, keys: dict[str, Path], monkeypa
                 assert list(attestation.check_signatures(receipt, [blob])) == [(key, blob)]
             finally:
                 agent.terminate()
-        with pytest.raises(UsageProblem, match="No private key found|it can't sign"):
+        with pytest.raises(UsageProblem, match="it can't sign"):
             attestation.sign_receipt(receipt, public)
 
 
