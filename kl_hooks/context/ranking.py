@@ -274,7 +274,7 @@ def _recorded(
 
     try:
         found = tuple(suspects(ws, tests))
-        changed = symbols_by_id(db, changed_since_pass(ws, tests))
+        changed = symbols_by_id(db, sorted(set().union(*changed_since_pass(ws, tests).values())))
     except EnvironmentProblem:
         return (), ()
     return found, tuple((one.id, one.path) for one in changed.values())

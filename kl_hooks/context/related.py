@@ -22,8 +22,9 @@ from kl_hooks.graph import links
 from kl_hooks.model.claim import OLDER_TREE
 from kl_hooks.model.package import CODE, Candidate, Request, Task
 from kl_hooks.model.symbol import is_test_path, split_id
-from kl_hooks.model.text import one_line
+from kl_hooks.model.text import name_list, one_line
 from kl_hooks.proof.claims import newest_claims
+from kl_hooks.proof.failures import changed_since_pass
 from kl_hooks.proof.symbol_tests import results, tests_calling, tests_executing
 from kl_hooks.records.liveness import live_records
 
@@ -38,6 +39,9 @@ if TYPE_CHECKING:
 
 _WITH_BODY: Final = 2
 _BODY_LINES: Final = 40
+_SUSPECTS: Final = 5
+"""Failing tests of which is looked up what changed since they passed, and most symbols that are shown for that."""
+_NAMED: Final = 3
 _WITH_TESTS: Final = 6
 """Nearest symbols, and half as many nearest files, of which recorded tests are counted."""
 _NEIGHBORS: Final = 15
@@ -202,7 +206,7 @@ def add_related(
                 if request.weight == "high":
                     lists[NEIGHBORS] = tuple(_neighbors(db, lists))
                 lists = {name: rows for name, rows in lists.items() if rows or name in found.lists}
-                lists = _described(ws, db, lists, clean, policy)
+                lists = _described(ws, db, _with_suspects(ws, db, lists, policy), clean, policy)
             elif request.pins:
                 lists["pins"] = tuple(_pinned(ws, None, request.pins))
         if changes:
@@ -383,6 +387,29 @@ def _neighbors(db: Database, lists: Mapping[str, Sequence[Candidate]]) -> Iterat
     known = symbols_by_id(db, [one for one in ids if one not in seeds])
     for one in [name for name in ids if name in known][:_NEIGHBORS]:
         yield symbol_candidate(known[one], "one link from a symbol near the task")
+
+
+def _with_suspects(
+    ws: Workspace, db: Database, lists: dict[str, tuple[Candidate, ...]], policy: Policy | None
+) -> dict[str, tuple[Candidate, ...]]:  # fmt: skip
+    """Return the lists with what changed since a failing test passed: noted at the test, and before all other code."""
+    failing = list(dict.fromkeys(row.title for rows in lists.values() for row in rows if row.kind == "failing test"))
+    changed = changed_since_pass(ws, failing[:_SUSPECTS]) if failing else {}
+    known = symbols_by_id(db, sorted(set().union(*changed.values())))
+    code = {name: symbol_candidate(one, "changed since a failing test passed") for name, one in known.items()}
+    code = {name: one for name, one in code.items() if not is_test_path(one.path) and (not policy or policy.shows(one))}
+    if not code:
+        return lists
+
+    def noted(row: Candidate) -> Candidate:
+        names = [split_id(one)[1] for one in changed.get(row.title, ()) if one in code]
+        if row.kind != "failing test" or not names:
+            return row
+        return replace(row, text=f"{row.text}\nchanged since it passed: {name_list(names, _NAMED)}")
+
+    lists = {name: tuple(map(noted, rows)) for name, rows in lists.items()}
+    # of many changes each is no suspect: the ranking weighs them
+    return lists | ({"suspects": tuple(code.values())} if len(code) <= _SUSPECTS else {})
 
 
 def _described(

@@ -175,19 +175,19 @@ def _failure_and_pass(attempts: Sequence[Attempt]) -> tuple[Attempt | None, Atte
     return failure, next((one for one in older if one.passed), None)
 
 
-def changed_since_pass(ws: Workspace, tests: Collection[str]) -> list[str]:
-    """The symbols that failing tests rest on and that changed since these passed, as far as runs recorded them."""
-    found: set[str] = set()
+def changed_since_pass(ws: Workspace, tests: Collection[str]) -> dict[str, tuple[str, ...]]:
+    """Return failing test → the symbols that it rests on and that changed since it passed, as far as runs recorded it."""
+    found: dict[str, tuple[str, ...]] = {}
     with ws.store.reading() as db:
         if db is None:
-            return []
+            return {}
         changes = _Changes(ws, db)
         receipts = [one.receipt for one in results_of(db, set(tests), _RUNS)]
         for test, attempts in Comparison.attempts(receipts, set(tests)).items():
             failure, passed = _failure_and_pass(attempts)
             if failure and passed:
-                found.update(changes.symbols(test, failure, passed)[0])
-    return sorted(found)
+                found[test] = tuple(changes.symbols(test, failure, passed)[0])
+    return found
 
 
 def _test_named(db: Database, name: str) -> str:

@@ -211,7 +211,7 @@ def test_tests_are_noted_at_the_code_they_use_and_are_items_where_they_fail(repo
     kl(repo, "round_total", "--format", "json")
     out = kl(repo, "tests/test_price.py::test_halves").stdout
     assert "\n## evidence\n- [verified · current] test:tests/test_price.py::test_halves  tests/test_price.py\n" in out
-    assert "\n  round_total:4 (executed by 1 test, passed, verified)  | Round a checkout total half up.\n" in out
+    assert "\n  round_total:4 (executed by 1 test, passed, verified)\n  | def round_total(" in out
     assert "[guessed" not in out
     plain = kl(repo, "round_total").stdout
     assert "test:tests/" not in plain and "round_total:4 (executed by 1 test, passed, verified)" in plain
@@ -221,6 +221,19 @@ def test_tests_are_noted_at_the_code_they_use_and_are_items_where_they_fail(repo
     failing = kl(repo, "round_total halves").stdout
     assert failing.index("## failing test") < failing.index("## code") and "assert 3 == 4" in failing
     assert "round_total:4 (executed by 1 test, 1 failed)" in failing
+    assert "changed since" not in failing  # only the test itself did
+    # a change of what the test rests on is stated at it, and comes before all other code
+    source = repo / "src" / "shop" / "price.py"
+    test.write_text("from shop.price import round_total\n\n\ndef test_halves():\n    assert round_total(3) == 3\n")
+    kl(repo, *pytest_run, command=("run", "--"))
+    source.write_text(source.read_text().replace("return cents", "return cents + 1"))
+    kl(repo, *pytest_run, command=("run", "--"), code=1)
+    failing = kl(repo, "the cart has wrong halves").stdout
+    assert "\n  | changed since it passed: shop.price.round_total\n" in failing
+    assert "\n## code\n- src/shop/price.py\n  round_total:4 " in failing or "- src/shop/price.py (" in failing
+    policy = repo / ".kl" / "policy.yaml"
+    policy.write_text("version: 1\nrules:\n  - name: hidden\n    deny: {paths: [src/shop/price.py]}\n")
+    assert "changed since" not in kl(repo, "the cart has wrong halves").stdout
 
 
 def test_a_pasted_failure_brings_the_code_that_the_test_calls_before_the_test(repo: Path) -> None:
