@@ -176,7 +176,7 @@ def _failure_and_pass(attempts: Sequence[Attempt]) -> tuple[Attempt | None, Atte
 
 
 def changed_since_pass(ws: Workspace, tests: Collection[str]) -> dict[str, tuple[str, ...]]:
-    """Return failing test → the symbols that it rests on and that changed since it passed, as far as runs recorded it."""
+    """Return failing test → the symbols that it rests on and that changed since it passed, where runs recorded them."""
     found: dict[str, tuple[str, ...]] = {}
     with ws.store.reading() as db:
         if db is None:
