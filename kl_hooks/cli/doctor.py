@@ -319,9 +319,7 @@ def _store_facts(ws: Workspace) -> _Facts:
         return
     database = ws.state.database
     problem = ws.store.problem()
-    if problem is None and ws.store.address:
-        yield "ok", f"{ws.store.address.place}, repository {ws.store.address.repository}", ""
-    elif isinstance(problem, StoreNewer):
+    if isinstance(problem, StoreNewer):
         yield "wrong", problem.reason, "pip install --upgrade kl-hooks (captures wait in the spool)"
     elif isinstance(problem, StoreDamaged):
         yield _damaged(ws, problem)
@@ -333,6 +331,8 @@ def _store_facts(ws: Workspace) -> _Facts:
         yield "wrong", f"{no_place}; captures go to another spool.", _OTHER_PLACE
     elif full := _disk_full(ws):
         yield full
+    elif ws.store.address:
+        yield "ok", f"{ws.store.address.place}, repository {ws.store.address.repository}", ""
     elif ws.state.is_emptied:
         reason = f"{database} is empty (0 bytes): what was stored in it is lost."
         yield "wrong", reason, f"put a copy back, or: rm {shlex.quote(str(database))}"
@@ -406,6 +406,8 @@ def _no_place(ws: Workspace) -> str:
     folder, there = ws.state.directory, _existing_folder(ws.state.directory)
     if not there.is_dir():
         return f"{there} is not a folder"
+    if os.statvfs(there).f_flag & os.ST_RDONLY:
+        return f"{folder} is on a file system that is mounted read-only"
     if ws.state.origin != "override" or there == folder or not os.access(there, os.W_OK):
         return ""
     try:  # permissions alone are not enough: the superuser has them all, and /proc accepts no folders
@@ -417,9 +419,6 @@ def _no_place(ws: Workspace) -> str:
 
 def _can_be_written(ws: Workspace) -> tuple[str, str, str]:
     folder, database = ws.state.directory, ws.state.database
-    if os.statvfs(_existing_folder(folder)).f_flag & os.ST_RDONLY:
-        reason = f"{folder} is on a file system that is mounted read-only; captures go to another spool."
-        return "wrong", reason, _OTHER_PLACE
     try:
         # a moment, not KL_LOCK_WAIT: whoever asks the doctor wants to know that the lock is taken
         with store_lock(ws.state.lock, wait=0.2, what="kl doctor"):

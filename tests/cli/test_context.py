@@ -307,6 +307,7 @@ def test_pins_are_in_and_the_scope_bounds_code(repo: Path) -> None:
     assert len([one for one in few["items"] if one["kind"] != "symbol"]) == 1
 
 
+@pytest.mark.local_database
 @pytest.mark.requirement("A17", "E12")
 def test_a_source_that_fails_is_named_and_the_others_answer(repo: Path) -> None:
     kl(repo, "round_total")

@@ -38,6 +38,7 @@ def test_a_state_directory_that_can_be_made_nowhere(repo: Checkout, tmp_path: Pa
     assert "fix: export KL_STATE=FOLDER" in done.stdout
 
 
+@pytest.mark.both_databases
 def test_a_state_directory_below_one_that_takes_no_folders(repo: Checkout) -> None:
     done = repo.kl("doctor", env={"KL_STATE": "/proc/kl-state"})
     assert done.returncode == 1
@@ -45,6 +46,7 @@ def test_a_state_directory_below_one_that_takes_no_folders(repo: Checkout) -> No
     assert "fix: export KL_STATE=FOLDER" in done.stdout
 
 
+@pytest.mark.local_database
 def test_looking_at_a_state_directory_that_can_be_made_makes_none(repo: Checkout, tmp_path: Path) -> None:
     place = tmp_path / "new/state"
     done = repo.kl("doctor", env={"KL_STATE": str(place)})
@@ -53,6 +55,7 @@ def test_looking_at_a_state_directory_that_can_be_made_makes_none(repo: Checkout
 
 
 @pytest.mark.slow
+@pytest.mark.both_databases
 def test_a_file_system_that_is_mounted_read_only(repo: Checkout) -> None:
     inside = 'mount --bind "$1" "$1" && mount -o remount,ro,bind "$1" && cd "$1" && shift && exec "$@"'
     mounted = ["unshare", "-rm", "sh", "-c", inside, "sh", str(repo.root)]
@@ -75,6 +78,7 @@ def test_a_kind_that_is_wrong_is_named_with_its_place(repo: Checkout) -> None:
     assert "risk.yaml" not in done.stderr
 
 
+@pytest.mark.local_database
 @pytest.mark.parametrize("harm", ["DROP TABLE receipt", "DELETE FROM schema_step", "DROP TABLE schema_step"])
 def test_a_store_whose_tables_do_not_fit_is_damaged_and_not_our_bug(repo: Checkout, harm: str) -> None:
     assert repo.kl("run", "--", "true").returncode == 0

@@ -13,7 +13,7 @@ import pytest
 from kl_hooks.documents.adding import NewDocument, add_documents
 from kl_hooks.documents.search import MODES
 from tests.documents.test_chunking import pdf
-from tests.support import Checkout, Done, sql
+from tests.support import Checkout, Done
 
 AGENT = {"CLAUDECODE": "1"}
 TOKEN = "ghp_abcdefghijklmnopqrstuvwxyz0123456789"
@@ -56,7 +56,7 @@ def test_a_folder_is_added_processed_refreshed_and_removed(repo: Checkout, books
     ]  # fmt: skip
     assert "is a binary file" in done.stdout and "is larger than 10 MB" in done.stdout
     assert found(repo, "lag") == ["DOC-0003#L7-L7"]
-    assert TOKEN not in (repo.state / "kl.db").read_bytes().decode("latin-1")
+    assert TOKEN not in repo.stored().decode("latin-1")
     (books / "restart.md").write_text("# Restart\n\nNow by the button.\n")
     assert listed(repo)["DOC-0003"]["needs_refresh"] and found(repo, "button") == []
     assert "DOC-0003  indexed" in repo.kl("document", "refresh").stdout
@@ -160,7 +160,7 @@ def test_html_and_pdf_are_stored_as_the_text_that_was_read(repo: Checkout, books
     assert sorted(found(repo, "valve", "--collection", "mixed")) == ["DOC-0003#L1-L3", "DOC-0003#L7-L7"]
     (shown,) = plain(repo.kl("search", "gasket", "--format", "json"))["results"]
     assert shown["title"] == "manual › Page 1" and shown["snippet"]["text"] == "Replace the gasket"
-    assert TOKEN not in (repo.state / "kl.db").read_bytes().decode("latin-1")
+    assert TOKEN not in repo.stored().decode("latin-1")
     # cut by another strategy without its source; `semantic` by the model that there is, and again when there is none
     (books / "site.html").unlink()
     repo.kl("document", "collections", "mixed", "--strategy", "semantic", "--chunk-size", "100")
@@ -198,7 +198,7 @@ def test_a_record_that_lost_its_text_gets_it_when_the_file_is_added_again(repo: 
     page = repo.root.parent / "runbook.md"
     page.write_text("# Runbook\n\nRestart the pump.\n")
     assert repo.kl("document", "add", str(page)).returncode == 0
-    sql(repo.state / "kl.db", "DELETE FROM document_text")  # as after a kill between the record and its text
+    repo.edit("DELETE FROM document_text")  # as after a kill between the record and its text
     assert repo.kl("document", "add", str(page)).returncode == 0
     listed = json.loads(repo.kl("document", "list", "--format", "json").stdout)["documents"]
     assert [one["status"] for one in listed if one["title"] == "Runbook"] == ["indexed"], listed

@@ -132,6 +132,7 @@ def test_an_export_is_all_of_it_oldest_first(worked: Checkout, tmp_path: Path) -
     assert (done.returncode, "Traceback" in done.stderr) == (3, False)
 
 
+@pytest.mark.local_database
 def test_an_edited_receipt_is_named_and_the_rest_can_be_checked(worked: Checkout) -> None:
     from tests.support import sql
 

@@ -108,6 +108,7 @@ def test_strict_refuses_a_thin_outcome_and_bad_values_are_reported_at_once(repo:
     assert json.loads(repo.kl("outcome", "list", "--format", "json").stdout)["total"] == 0
 
 
+@pytest.mark.local_database
 @pytest.mark.requirement("B27")
 def test_an_outcome_has_its_id_even_while_the_store_can_not_be_written(repo: Checkout) -> None:
     captured(repo, "First", "--requirements", "Bake a cake.")

@@ -128,6 +128,7 @@ def test_no_secret_rests_anywhere(tmp_path: Path, home: Path) -> None:
     assert found == set()
 
 
+@pytest.mark.local_database
 def test_the_look_finds_what_is_planted_in_a_packed_column(tmp_path: Path, home: Path) -> None:
     """The search above can fail: the same search on a store into which a secret was put by hand."""
     repo = checkout(tmp_path / "repo")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -57,6 +58,36 @@ def test_two_clones_share_evidence_records_pools_and_claims(clones: tuple[Checko
         assert one.kl("evidence", "verify").returncode == 0
         assert one.kl("doctor").returncode == 0
         assert "receipts" in one.kl("status").stdout
+
+
+FILL = (
+    ("task", "new", "--title", "Round the total of a cart once"),
+    ("task", "new", "--title", "Größe der Überschrift im Warenkorb"),
+    ("finding", "new", "--title", "Cart totals", "--entity", "test_one.py", "--finding", "rounds half to even"),
+    ("claim", "add", "The total of a cart is exact.", "--about", "test_one.py"),
+    ("pool", "write", "default", "cart", "the cart rounds at the end"),
+    ("document", "add", "docs/cart.md"),
+)
+ASK = (
+    "search cart rounding", "search WARENKORB größe", "search ROUNDING", "knowledge search cart", "task search total",
+    "task search überschrift", "finding search half even", "claim search exact total", "recall cart", "document list",
+)  # fmt: skip
+
+
+def test_what_one_clone_stored_another_finds_as_in_a_store_of_its_own(
+    clones: tuple[Checkout, Checkout], tmp_path: Path
+) -> None:
+    local = checkout(tmp_path / "local", {"test_one.py": PASSED})
+    for one in (local, clones[0]):
+        one.write("docs/cart.md", "# Cart\n\nThe total of the cart is rounded at the end.\n")
+        for command in FILL:
+            assert one.kl(*command).returncode == 0, command
+    clones[1].write("docs/cart.md", (local.root / "docs/cart.md").read_text())
+    for command in ASK:
+        done = [one.kl(*command.split(" "), "--format", "json") for one in (local, *clones)]
+        printed = [re.sub(r"\b[0-9a-f]{8,}\b|\d\d:\d\d:\d\d\.\d+Z", "", one.stdout) for one in done]
+        assert done[0].returncode == 0 and printed[0] == printed[1] == printed[2], command
+        assert re.search("(?i)cart|korb", printed[0]), command
 
 
 def test_status_grants_and_upgrades(clones: tuple[Checkout, Checkout], team: TeamServer, tmp_path: Path) -> None:

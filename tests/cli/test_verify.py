@@ -87,6 +87,7 @@ def test_a_failing_run_that_waits_in_the_spool_counts_while_the_store_is_locked(
     assert plain(proven, "verify")["waiting"] == 0
 
 
+@pytest.mark.local_database
 def test_a_store_of_a_newer_kl_is_not_assessed(proven: Checkout) -> None:
     sql(proven.state / "kl.db", "INSERT INTO schema_step VALUES ('evidence', 99)")
     leave_run(proven.workspace(), RED)
@@ -212,6 +213,7 @@ def older_copy(repo: Checkout) -> None:
     shutil.copy(older, repo.state / "kl.db")
 
 
+@pytest.mark.local_database
 @pytest.mark.parametrize("first", [True, False], ids=["both marks", "only that of the user"])
 def test_an_older_store_is_not_assessed_until_it_is_accepted(proven: Checkout, first: bool) -> None:
     older_copy(proven)
@@ -243,6 +245,7 @@ def test_an_older_store_is_not_assessed_until_it_is_accepted(proven: Checkout, f
     assert "nothing to accept" in proven.kl("evidence", "accept", "--reason", "again").stdout
 
 
+@pytest.mark.local_database
 @pytest.mark.parametrize("removed", ["kl.db", "", "emptied"])
 def test_a_store_that_was_removed(proven: Checkout, removed: str) -> None:
     if removed == "emptied":
@@ -261,6 +264,7 @@ def test_a_store_that_was_removed(proven: Checkout, removed: str) -> None:
     assert (done.returncode, "no passing full test run recorded" in done.stdout) == (1, True)
 
 
+@pytest.mark.local_database
 def test_a_copy_of_the_repository_raises_no_alarm(proven: Checkout, tmp_path: Path) -> None:
     subprocess.run(["cp", "-a", str(proven.root), str(tmp_path / "copy")], check=True)
     copy = Checkout(tmp_path / "copy")
@@ -276,6 +280,7 @@ def test_a_copy_of_the_repository_raises_no_alarm(proven: Checkout, tmp_path: Pa
     assert Checkout(moved).kl("verify").returncode == 0
 
 
+@pytest.mark.local_database
 def test_a_mark_of_the_previous_release_and_a_home_that_cannot_be_written(proven: Checkout, home: Path) -> None:
     mark = proven.state / "high-water"
     plain_mark = json.loads(mark.read_text())
@@ -301,6 +306,7 @@ def test_writers_at_the_same_time_raise_no_alarm(proven: Checkout) -> None:
     assert answers == {0}
 
 
+@pytest.mark.local_database
 def test_edited_headers_and_a_damaged_store_are_named_by_the_doctor(proven: Checkout) -> None:
     edit = "UPDATE receipt SET header = REPLACE(header, 'passed', 'failed') WHERE source = 'pytest'"
     sql(proven.state / "kl.db", edit)

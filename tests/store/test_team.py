@@ -47,6 +47,8 @@ from tests.store.secrets import SHAPES
 from tests.support import Checkout, checkout, run
 from tests.team_server import TeamServer, opened_repository
 
+from .random_operations import compare, two_sides
+
 MACHINES, WRITERS, RUNS = 4, 8, 2
 
 
@@ -159,6 +161,13 @@ def test_row_level_security_holds_against_plain_sql(tmp_path: Path, home: Path, 
     assert attempt("mallory", "UPDATE kl.receipt SET header = ''") == 0
     assert run(["git", "config", "kl.store", team.url("team", "wendy")], clone.root).returncode == 0
     assert "you may not do this" in clone.kl("store", "grant", "rita", "none").stderr
+
+
+@pytest.mark.slow
+def test_a_random_history_gives_equal_answers(tmp_path: Path, home: Path, one_database: str) -> None:
+    """80 steps of another history each day; `python -m tests.store.random_operations` takes 10,000."""
+    with two_sides(tmp_path, one_database, f"random {tmp_path.name}") as sides:
+        compare(sides, 80, int(time.time()) // 86_400)
 
 
 SMALL = st.integers(0, 3)

@@ -100,9 +100,9 @@ def test_a_race_that_is_lost_makes_the_others(repo: Checkout, monkeypatch: pytes
         return Pattern(name, "fact", (Sighting("s", "r", "ExitCode", "2027-01-01"),), enough=True)
 
     store_patterns(repo.workspace(), [found("one")])
-    monkeypatch.setattr(add, "_find_existing", lambda ws, ids: ({}, {}))
-    store_patterns(repo.workspace(), [found("one"), found("two")])
-    monkeypatch.undo()
+    with monkeypatch.context() as patch:
+        patch.setattr(add, "_find_existing", lambda ws, ids: ({}, {}))
+        store_patterns(repo.workspace(), [found("one"), found("two")])
     assert seen(repo) == {"one": ("candidate", 1), "two": ("candidate", 1)}
 
 
@@ -117,6 +117,7 @@ def test_where_nothing_can_be_written_the_reason_is_reported(repo: Checkout) -> 
     assert taken.new == () and taken.trouble
 
 
+@pytest.mark.local_database
 def test_looking_again_changes_nothing(repo: Checkout) -> None:
     for day in (0, 1):
         ran(repo, *FAILS, day=day)
