@@ -17,7 +17,7 @@ from kl_hooks.errors import CLEAN, ENVIRONMENT_ERROR, FINDINGS, EnvironmentProbl
 from kl_hooks.evidence.ingestion import Snapshot
 from kl_hooks.evidence.ledger import Entry
 from kl_hooks.evidence.trust import ATTESTED
-from kl_hooks.git.repository import Repository, resolve_commit
+from kl_hooks.git.repository import Repository, completing_fetch, resolve_commit
 from kl_hooks.model.claim import Tier
 from kl_hooks.model.text import name_list
 from kl_hooks.proof.gate import NOTHING_TRACKED, Proof, had_untracked_files
@@ -38,7 +38,7 @@ _NEEDED: Final = {Tier.INFERRED: "one complete passing run", Tier.VERIFIED: "two
 _ANOTHER_WAY: Final = (
     "hint: the tests passed in one way; run them under another interpreter, or in another way: pytest -n 2"
 )
-_BY_CI: Final = "a complete passing run of this content that a key of a CI signed"
+_BY_CI: Final = "one complete passing run of this content signed by a CI"
 """The same of `--require verified --from ci`."""
 _PROVEN: Final = "proven"
 _SHOWN: Final = 20
@@ -76,6 +76,8 @@ class _Answer:
     """Asked for by `--require proven`, `--changed`, `--staged` or `--paths`, and by the repository's settings."""
     origin: str = ""
     """`ci`, or empty for any."""
+    fetch: str = ""
+    """What fetches contents that runs could not be compared with; empty where nothing would."""
 
     @property
     def needed(self) -> str:
@@ -289,7 +291,9 @@ def _answer(ws: Workspace, asked: _Question) -> _Answer:
         at = content.other if committed and not asked.staged else None
         near = nearest(ws, seen, trees, at) if found.tier is Tier.GUESSED and not asked.staged else None
         demanded = tuple(_demands(ws, asked, content, seen)) if not seen.gaps else ()
-    return _Answer(trees[0], found, seen, entries, asked.require, near, demanded, asked.origin)
+        unknown = found.tier is Tier.GUESSED and bool(found.not_compared)
+    fetch = completing_fetch(ws.repo) if unknown else ""
+    return _Answer(trees[0], found, seen, entries, asked.require, near, demanded, asked.origin, fetch)
 
 
 def _demands(ws: Workspace, asked: _Question, content: Content, seen: Snapshot) -> Iterator[_Demanded]:
@@ -430,6 +434,8 @@ def _not_proven_lines(answer: _Answer, tree: str) -> Iterator[str]:
     if answer.nearest:
         yield f"  {answer.nearest}"
     yield from (f"  {one}" for one in answer.proof.not_compared[:2])
+    if answer.fetch:
+        yield f"hint: contents that runs are compared with may be missing in this clone: {answer.fetch}"
     if NOTHING_TRACKED in answer.proof.reasons:
         yield "hint: git add your files, then run pytest"
     elif answer.proof.failed:

@@ -146,6 +146,15 @@ def is_shallow(repo: Repository) -> bool:
         return False
 
 
+def completing_fetch(repo: Repository) -> str:
+    """The command that fetches what a shallow or partial clone does not have; empty for any other one."""
+    if is_shallow(repo):
+        return "git fetch --unshallow"
+    # of a partial clone each pack of its remote has such a mark (git's partial-clone.txt)
+    partial = any((repo.common_dir / "objects" / "pack").glob("*.promisor"))
+    return "git fetch --refetch --no-filter" if partial else ""
+
+
 def git_version() -> tuple[int, ...]:
     """Of git, as numbers: `(2, 39, 5)`. GitMissing if there is none."""
     out = git("version", cwd=os.sep).decode("ascii", "replace")

@@ -17,7 +17,7 @@ from kl_hooks.evidence.executed import Executed, test_path
 from kl_hooks.evidence.ingestion import Snapshot
 from kl_hooks.evidence.ledger import Entry, selection_limits
 from kl_hooks.evidence.trust import environment_key
-from kl_hooks.git.repository import Repository, is_shallow
+from kl_hooks.git.repository import Repository
 from kl_hooks.git.run import GitFailed
 from kl_hooks.model.receipt import REFUTES, Evidence, Receipt
 from kl_hooks.proof.difference import changed_states, content_of_run, difference
@@ -178,8 +178,6 @@ def _judged_run(
         base = content_of_run(repo, receipt)
         if base is None:
             why = "the content it ran on is not in git any more"
-            if is_shallow(repo):
-                why = "the content it ran on is not in this shallow clone: git fetch --unshallow"
         elif key not in known:
             known[key] = difference(ws, repo, changed_states(repo, base, other), other)
     except GitFailed as problem:

@@ -241,6 +241,19 @@ def test_shallow_and_partial_clones_have_the_evidence_and_a_million_lines_are_no
         repo.write("README.md", "More sums.\n")
         repo.commit("readme")
         assert verdict(repo).startswith("proven (inferred by CI github; transferred"), name
+    # of a later commit neither has what CI ran on; the named command fetches it
+    ci.write("calc.py", FILES["calc.py"].replace("a - b", "a - b - 0"))
+    ci.commit("later")
+    ci.git("push", "-q", "origin", "HEAD")
+    for name, option in (("later-shallow", "--depth=1"), ("later-partial", "--filter=blob:none")):
+        ci.git("clone", "-q", option, server.as_uri(), str(tmp_path / name))
+        repo = Checkout(tmp_path / name)
+        trust(repo, keys["ci"])
+        assert repo.kl("sync", "--pull").returncode == 0
+        shown = repo.kl("verify").stdout
+        [fetch] = [row.rpartition(": git ")[2] for row in shown.splitlines() if "missing in this clone" in row]
+        repo.git(*fetch.split(), "-q")
+        assert verdict(repo).startswith("proven (inferred by CI github; transferred"), (name, shown)
     git = repo.workspace().repo
     assert git
     [blob] = write_blobs(git, [b'{"schema":"kl.note/1"}\n' * 1_000_000])

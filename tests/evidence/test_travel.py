@@ -48,7 +48,7 @@ def test_rewritten_histories_and_forks_have_what_their_contents_have(
     bob.git("cherry-pick", "origin/main")
     assert verdict(bob).startswith("proven (inferred by CI github; transferred"), "all but the news is the same"
     refused = bob.kl("verify", *BY_CI).stdout
-    assert "not proven: inferred (a complete passing run of this content that a key of a CI signed" in refused, refused
+    assert "not proven: inferred (one complete passing run of this content signed by a CI required)" in refused, refused
     assert "hint: the tests passed in one way" not in refused, "no run of one's own helps"
     on("topic")
     bob.git("checkout", "-q", "--detach", "origin/main")
