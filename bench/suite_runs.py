@@ -98,6 +98,18 @@ class _Outcomes:
     def __init__(self) -> None:
         self.found: dict[str, str] = {}
 
+    def pytest_configure(self) -> None:
+        """Hypothesis with the same examples each time, without deadlines: a loaded machine must not fail a test."""
+        if importlib.util.find_spec("hypothesis") is None:
+            return
+        # not before the recording begins: it imports attrs
+        from hypothesis import HealthCheck, settings
+
+        settings.register_profile(
+            "bench", deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck)
+        )
+        settings.load_profile("bench")
+
     def pytest_runtest_logreport(self, report: Any) -> None:
         if report.failed or report.nodeid not in self.found or self.found[report.nodeid] == "passed":
             before = self.found.get(report.nodeid)
@@ -142,23 +154,11 @@ def _in_child(clone: Path, module: str, args: Sequence[str], answer: Path, envir
         sys.path[:0] = [str(clone / "src"), str(clone)]
         for name in [name for name in sys.modules if name == module or name.startswith(f"{module}.")]:
             del sys.modules[name]
-        if importlib.util.find_spec("hypothesis"):
-            _same_examples()
         outcomes = _Outcomes()
         pytest.main([*_FIXED, *args], plugins=[outcomes])
         answer.write_text(json.dumps(outcomes.found))
     finally:
         os._exit(0)
-
-
-def _same_examples() -> None:
-    """Hypothesis with the same examples each time, without deadlines: a loaded machine must not fail a test."""
-    from hypothesis import HealthCheck, settings
-
-    settings.register_profile(
-        "bench", deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck)
-    )
-    settings.load_profile("bench")
 
 
 def first_parents(repo: Path, number: int) -> list[str]:

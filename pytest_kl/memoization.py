@@ -100,6 +100,7 @@ def _stores_attribute(code: CodeType, steps: list[tuple[int, int]]) -> bool:
 
 def _stores_item(code: CodeType, steps: list[tuple[int, int]]) -> bool:
     """Whether a key is looked for in, and a value stored in, a container that was there before the call."""
+    own_variables = len({*code.co_varnames, *code.co_cellvars})
     loaded: dict[tuple[int, int], int] = {}
     looked: set[tuple[int, int]] = set()
 
@@ -110,7 +111,8 @@ def _stores_item(code: CodeType, steps: list[tuple[int, int]]) -> bool:
             return (operation, arg >> _ATTR_SHIFT) if own else None
         if operation == _LOAD_GLOBAL:
             return operation, arg >> 1
-        return (operation, arg) if operation == _LOAD_DEREF else None
+        # the numbers of what an outer function has are the last ones
+        return (operation, arg) if operation == _LOAD_DEREF and arg >= own_variables else None
 
     for at, (operation, arg) in enumerate(steps):
         if (one := place(at)) is not None:

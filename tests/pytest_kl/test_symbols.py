@@ -319,6 +319,8 @@ def test_a_stored_value_rests_on_what_computed_it(tmp_path: Path) -> None:
         ("def __init__(self):\n if self._x is None:\n  self._x = g()", False),
         ("def f(xs):\n d = {}\n for x in xs:\n  if x not in d:\n   d[x] = g()", False),
         ("def f(a, d):\n if a not in d.c:\n  d.c[a] = g()", False),
+        ("def f(d):\n x = d.get(1)\n if x:\n  d[1] = g()\n return lambda: d", False),
+        ("def o(c={}):\n def f(k):\n  if k not in c:\n   c[k] = g()\n return f\nf = o()", True),
         ("async def f(self):\n if self._x is None:\n  self._x = g()", False),
         ("def f(x):\n if x is None:\n  x = g()\n return x", False),
     ],
