@@ -24,7 +24,6 @@ from kl_hooks.model.package import CODE, Candidate, Request, Task
 from kl_hooks.model.symbol import is_test_path, split_id
 from kl_hooks.model.text import name_list, one_line
 from kl_hooks.proof.claims import newest_claims
-from kl_hooks.proof.failures import changed_since_pass
 from kl_hooks.proof.symbol_tests import results, tests_calling, tests_executing
 from kl_hooks.records.liveness import live_records
 
@@ -394,7 +393,11 @@ def _with_suspects(
 ) -> dict[str, tuple[Candidate, ...]]:  # fmt: skip
     """Return the lists with what changed since a failing test passed: noted at the test, and before all other code."""
     failing = list(dict.fromkeys(row.title for rows in lists.values() for row in rows if row.kind == "failing test"))
-    changed = changed_since_pass(ws, failing[:_SUSPECTS]) if failing else {}
+    if not failing:
+        return lists
+    from kl_hooks.proof.failures import changed_since_pass
+
+    changed = changed_since_pass(ws, failing[:_SUSPECTS])
     known = symbols_by_id(db, sorted(set().union(*changed.values())))
     code = {name: symbol_candidate(one, "changed since a failing test passed") for name, one in known.items()}
     code = {name: one for name, one in code.items() if not is_test_path(one.path) and (not policy or policy.shows(one))}
