@@ -182,7 +182,7 @@ def _is_met(demand: _Demanded, tier: Tier) -> bool:
 @click.option("--task", metavar="ID", help="Apply the gate that fits this task, by its type and complexity.")
 @click.option("--type", "task_type", help="Apply the gate for this type of work: feature, docs …")
 @click.option("--complexity", type=click.IntRange(1, 10), help="From 1 to 10, with --type. Default: 5.")
-@format_option("github", "sarif")
+@format_option("github", "gitlab", "sarif")
 def verify(
     rev: str | None, staged: bool, changed: str, paths: tuple[str, ...], require: str, origin: str,
     trust_ref: str | None, advise: bool, task: str | None, task_type: str | None, complexity: int | None, shape: str,

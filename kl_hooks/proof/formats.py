@@ -1,4 +1,4 @@
-"""The verdict of `kl verify` as GitHub annotations and as SARIF."""
+"""The verdict of `kl verify` as GitHub annotations, as SARIF and as a Code Quality report of GitLab."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from kl_hooks import __version__
+from kl_hooks.config.settings import SETTINGS_FILE
+from kl_hooks.model.canonical import digest
 from kl_hooks.proof.gate import Proof
 from kl_hooks.proof.impact import PROVEN, SymbolState
 
@@ -16,9 +18,11 @@ _SCHEMA: Final = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/sch
 
 
 def render(shape: str, tree: str, proven: bool, states: Sequence[SymbolState], proof: Proof, command: str) -> str:
-    """The verdict in `github` or `sarif`: a finding for each symbol and test that is not proven."""
+    """The verdict in `github`, `gitlab` or `sarif`: a finding for each symbol and test that is not proven."""
     found = list(_findings(tree, proven, states, proof, command))
-    return "\n".join(_github(found)) if shape == "github" else json.dumps(_sarif(found), ensure_ascii=False, indent=2)
+    if shape == "github":
+        return "\n".join(_github(found))
+    return json.dumps(_gitlab(found) if shape == "gitlab" else _sarif(found), ensure_ascii=False, indent=2)
 
 
 _Finding = tuple[str, str, int, str]
@@ -45,6 +49,18 @@ def _github(found: Sequence[_Finding]) -> Iterator[str]:
         yield f"::error{place}::{_data(message)}"
     if len(found) > _ANNOTATIONS:
         yield f"::error title=kl verify::{len(found)} findings; {_ANNOTATIONS} are shown here. All of them: kl verify"
+
+
+def _gitlab(found: Sequence[_Finding]) -> list[dict[str, Any]]:
+    """GitLab requires a path, and compares findings of two branches by their fingerprints: these have no line."""
+    return [
+        {
+            "description": message, "check_name": rule, "severity": "major",
+            "fingerprint": digest("proof/1", [rule, path, message.partition(": ")[0]])[:16],
+            "location": {"path": path or SETTINGS_FILE, "lines": {"begin": max(line, 1)}},
+        }
+        for rule, path, line, message in found
+    ]  # fmt: skip
 
 
 def _data(text: str) -> str:

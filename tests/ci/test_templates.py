@@ -201,6 +201,9 @@ def test_two_jobs_of_a_matrix_verify_and_a_policy_fails_what_is_not_proven(origi
     refused = lab.start(job, made.git("rev-parse", "more"), request)
     assert refused and not refused.passed and "never exercised shop.core.order.tax" in refused.log, refused
     assert (refused.artifacts / reports / "receipts-3.12.jsonl").is_file()
+    [shown] = blocking(refused.reports["codequality"])
+    assert (shown["check_name"], shown["location"]) == ("proof/never-exercised", {"path": ORDER, "lines": {"begin": 5}})
+    assert shown["description"].startswith("shop.core.order.tax is never exercised: no recorded test executed it.")
 
 
 @pytest.mark.slow
