@@ -26,7 +26,7 @@ from kl_hooks.documents.adding import (
 )
 from kl_hooks.documents.collections import REPOSITORY, STATUSES, added_texts, store_collection
 from kl_hooks.documents.collections import collections as all_collections
-from kl_hooks.documents.indexing import chunks_of, sizes_of, sync_documents, visible_documents
+from kl_hooks.documents.indexing import chunks_of, indexed_documents, sizes_of, sync_documents, visible_documents
 from kl_hooks.documents.mentions import mentions, stale_mentions
 from kl_hooks.errors import CLEAN, FINDINGS, UsageProblem
 from kl_hooks.git.objects import MAX_BLOB_BYTES
@@ -153,7 +153,7 @@ def list_(names: tuple[str, ...], statuses: tuple[str, ...], stale: bool, limit:
 def _rows(ws: Workspace, names: Sequence[str], may: Visibility) -> list[dict[str, Any]]:
     """A row for each document that may be shown, files first."""
     texts = {one.id: one for one in added_texts(ws)}
-    indexed = visible_documents(ws, names or None, may)
+    indexed = {one.document: one for one in indexed_documents(ws, visible_documents(ws, names or None, may))}
     rows: list[dict[str, Any]] = [
         {"id": one.document, "status": "failed" if one.error else "indexed", "chunks": one.chunks,
          "collection": one.collection, "title": one.title, "size": one.size, "error": one.error, "remark": one.error,

@@ -751,13 +751,13 @@ def neighbors(name: str, depth: int, relations: tuple[str, ...], limit: int, sha
 def stats(shape: str) -> None:
     """Count nodes and links by kind, the parts that nothing links, and what has the most links."""
     from kl_hooks.code.query.session import graph_counts as count
-    from kl_hooks.documents.indexing import sync_documents, visible_documents
+    from kl_hooks.documents.indexing import indexed_documents, sync_documents, visible_documents
     from kl_hooks.graph.links import shape as shape_of
 
     sync_documents(workspace())
     with _opened_graph(None, shape) as graph:
         counts, how = count(graph.db, graph.kinds), shape_of(graph.db)
-        documents = visible_documents(workspace()).values()
+        documents = indexed_documents(workspace(), visible_documents(workspace()))
     passages = sum(one.chunks for one in documents)
     nodes = {**counts.nodes, **counts.knowledge, "document": len(documents), "passage": passages}
     if _as_json(shape):

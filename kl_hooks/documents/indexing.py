@@ -14,6 +14,7 @@ import re
 import stat
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import lru_cache
 from heapq import nlargest
 from itertools import chain
 from pathlib import Path
@@ -35,6 +36,7 @@ from kl_hooks.store.database import placeholders
 from kl_hooks.store.files import read_small
 
 if TYPE_CHECKING:
+    from kl_hooks.git.worktree import WorktreeScan
     from kl_hooks.model.record import Record
     from kl_hooks.store.database import Database
     from kl_hooks.workspace import Workspace
@@ -138,11 +140,14 @@ class _Source(NamedTuple):
         return f"{self.how.key}{self.model}"
 
 
-def sync_documents(ws: Workspace, watch: Watch | None = None) -> Indexed:
-    """Index what changed, and remove what was deleted; write nothing if all is as it was."""
+def sync_documents(ws: Workspace, watch: Watch | None = None, scan: WorktreeScan | None = None) -> Indexed:
+    """Index what changed, and remove what was deleted; write nothing if all is as it was.
+
+    `scan`: of at least `document_suffixes`, taken just now.
+    """
     if not ws.initialized and not ws.state.directory.exists():
         return Indexed(0, 0, 0)
-    entries = {one.path: one for one in _repository_files(ws)}
+    entries = {one.path: one for one in _repository_files(ws, scan)}
     wanted = _sources(ws, entries.values())
     paused = {name for name, one in collections(ws).items() if one.status == "paused"}
     with ws.store.reading("graph") as db:
@@ -183,35 +188,42 @@ def is_document(ws: Workspace, path: str) -> bool:
         return any(path_matches(path, glob) for glob in settings.include)
     if not path.endswith(SUFFIXES):
         return False
-    *folders, name = path.split("/")
-    docs = bool(folders) and (folders[0] in _DOC_FOLDERS or path.startswith(f"{ws.settings.docs or 'docs'}/"))
-    if not _NO_DOCUMENTS.isdisjoint(folders):
-        return False
-    # once for 100,000 files: only a few have a folder with a dot
-    if (path[0] == "." or "/." in path) and any(one[0] == "." and one != ".github" for one in folders):
+    folder, _, name = path.rpartition("/")
+    docs = _is_of_docs(folder, ws.settings.docs or "docs")
+    if docs is None:
         return False
     if name.endswith(".txt"):
-        return (docs or not folders) and not _NO_PROSE.fullmatch(name)
+        return (docs or not folder) and not _NO_PROSE.fullmatch(name)
     return docs or not name.endswith(".ipynb") or "notebook" in path.lower() or "example" in path.lower()
 
 
-def _suffixes(ws: Workspace) -> tuple[str, ...]:
+@lru_cache(maxsize=1000)  # asked for every file of it
+def _is_of_docs(folder: str, docs: str) -> bool | None:
+    """Whether it is a folder of documentation; None: nothing in it is a document."""
+    names = folder.split("/") if folder else []
+    if not _NO_DOCUMENTS.isdisjoint(names) or any(one.startswith(".") and one != ".github" for one in names):
+        return None
+    return bool(names) and (names[0] in _DOC_FOLDERS or f"{folder}/".startswith(f"{docs}/"))
+
+
+def document_suffixes(ws: Workspace) -> tuple[str, ...]:
     """The ends that names of documents can have; none where a glob has none."""
     include = ws.settings.documents.include
     ends = {re.split(r"[*?\]]|/", glob)[-1] for glob in include}
     return () if "" in ends else tuple(sorted(ends)) or SUFFIXES
 
 
-def _repository_files(ws: Workspace) -> list[FileEntry]:
+def _repository_files(ws: Workspace, scan: WorktreeScan | None) -> list[FileEntry]:
     """The documents among the files of the repository, by their content; without those whose name is not UTF-8."""
-    found = files.worktree_files(ws.repo, _suffixes(ws)) if ws.repo is not None else _files_on_disk(ws)
+    ends = document_suffixes(ws)
+    found = files.worktree_files(ws.repo, ends, scan) if ws.repo is not None else _files_on_disk(ws)
     # a name that is not UTF-8 has surrogates here (PEP 383), which no row can hold
     return [one for one in found if is_document(ws, one.path) and one.path.isprintable()]
 
 
 def _files_on_disk(ws: Workspace) -> list[FileEntry]:
     """The same where there is no git: a file is known by its size and time. Links are not followed."""
-    found, ends = [], _suffixes(ws) or ("",)
+    found, ends = [], document_suffixes(ws) or ("",)
     for folder, folders, names in os.walk(ws.root):
         folders[:] = sorted(one for one in folders if one not in _NO_DOCUMENTS and not one.startswith("."))
         for name in sorted(one for one in names if one.endswith(ends)):
@@ -361,31 +373,34 @@ def _hash_text(text: str) -> str:
 # --- questions
 
 
-def _indexed(db: Database | None) -> list[IndexedDocument]:
-    rows = db.rows("SELECT * FROM document_files ORDER BY document") if db is not None else []
-    return list(map(IndexedDocument._make, rows))
-
-
 def visible_documents(
     ws: Workspace, names: Collection[str] | None = None, may: Visibility | None = None
-) -> dict[str, IndexedDocument]:
-    """Document → its row, of those in these collections (None: all that are not archived) that may be shown.
+) -> dict[str, str]:
+    """Document → its collection, of those in these collections (None: all that are not archived) that may be shown.
 
     Every search, list and count is made of these.
     """
     wanted = find_collections(ws, names or ())
     with ws.store.reading("graph") as db:
-        found = [one for one in _indexed(db) if one.collection in wanted]
+        sql = "SELECT document, collection FROM document_files ORDER BY document"
+        found = {one: where for one, where in (db.rows(sql) if db is not None else ()) if where in wanted}
     if may is None:
-        return {one.document: one for one in found}
+        return found
     from kl_hooks.records.query import get_records
 
-    records = {one.id: one for one in get_records(ws, [one.document for one in found if one.collection != REPOSITORY])}
+    records = {one.id: one for one in get_records(ws, [one for one, where in found.items() if where != REPOSITORY])}
     return {
-        one.document: one for one in found
-        if (may.shows_node(f"file:{one.document}", "page", one.document) if one.collection == REPOSITORY
-            else one.document in records and may.shows(records[one.document]))
+        one: where for one, where in found.items()
+        if (may.shows_node(f"file:{one}", "page", one) if where == REPOSITORY
+            else one in records and may.shows(records[one]))
     }  # fmt: skip
+
+
+def indexed_documents(ws: Workspace, documents: Collection[str]) -> list[IndexedDocument]:
+    """These documents as they were cut, by name."""
+    with ws.store.reading("graph") as db:
+        rows = db.rows("SELECT * FROM document_files ORDER BY document") if db is not None else []
+    return [one for one in map(IndexedDocument._make, rows) if one.document in documents]
 
 
 def search_chunks(

@@ -28,7 +28,7 @@ from kl_hooks.store.database import chunks, placeholders
 
 if TYPE_CHECKING:
     from kl_hooks.code.query.session import Graph
-    from kl_hooks.documents.indexing import IndexedDocument, Visibility
+    from kl_hooks.documents.indexing import Visibility
     from kl_hooks.model.record import Record
     from kl_hooks.model.symbol import Symbol
     from kl_hooks.store.database import Database
@@ -171,7 +171,7 @@ class Scope(NamedTuple):
     """What whoever asks may be shown."""
 
     ws: Workspace
-    documents: Mapping[str, IndexedDocument]
+    documents: Mapping[str, str]
     """Documents whose passages may be found."""
     may: Visibility | None = None
 
@@ -440,7 +440,7 @@ def _start(graph: Graph, name: str, scope: Scope) -> str:
     document = name.removeprefix("file:").removeprefix("./")
     if document in scope.documents or _Reader(graph.db, scope.documents).by_node([name]):
         return name if "#L" in name or document not in scope.documents else (
-            f"file:{document}" if scope.documents[document].collection == REPOSITORY else document
+            f"file:{document}" if scope.documents[document] == REPOSITORY else document
         )  # fmt: skip
     found = resolve_text(graph, name).id
     if found not in scope.look_up(graph.db, [found]):

@@ -11,12 +11,14 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import lru_cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kl_hooks.documents.indexing import (
     Chunk,
     Visibility,
+    document_suffixes,
     load_chunks,
     ranked_chunks,
     sync_documents,
@@ -47,6 +49,7 @@ from kl_hooks.records.repository import select_rows
 from kl_hooks.records.sync import sync
 
 if TYPE_CHECKING:
+    from kl_hooks.git.worktree import WorktreeScan
     from kl_hooks.model.record import Record
     from kl_hooks.store.database import Database
     from kl_hooks.workspace import Workspace
@@ -183,7 +186,8 @@ def _search(
     # code is found by the passages that name it, so a search by graph starts from all that matches
     looked = KINDS if mode == "graph" and not collections else wanted
     sync(ws)
-    indexed = sync_documents(ws)
+    scan = _scan(ws)
+    indexed = sync_documents(ws, scan=scan)
     notes = [f"documents: {indexed.trouble}"] if indexed.trouble else []
     allowed = visible_documents(ws, collections or None, may) if "document" in looked else {}
     notes += _waiting(ws, collections, may) if "document" in wanted else []
@@ -201,7 +205,7 @@ def _search(
     words, scope = significant_words(query), Scope(ws, allowed, may)
     found: list[_Match] = []
     counts, groups = dict.fromkeys(looked, 0), list[CommunitySummary]()
-    with _graph(ws, notes) as db:
+    with _graph(ws, notes, scan) as db:
         if mode != "vector" and db is not None:
             with db.snapshot():  # the index may be merged meanwhile, see `index.search`
                 found, counts = _keyword(ws, db, words, allowed, looked, may)
@@ -407,13 +411,23 @@ def _kind_of(what: Chunk | Record | Symbol) -> str:
     return "document" if isinstance(what, Chunk) else "code" if isinstance(what, Symbol) else "record"
 
 
+def _scan(ws: Workspace) -> WorktreeScan | None:
+    """One look at the files on disk, for documents and code."""
+    from kl_hooks.code.query.session import graph_suffixes
+    from kl_hooks.git.files import suffix_pathspecs
+    from kl_hooks.git.worktree import scan_worktree
+
+    ends = document_suffixes(ws)
+    return scan_worktree(ws.repo, suffix_pathspecs((*ends, *graph_suffixes(ws)) if ends else ())) if ws.repo else None
+
+
 @contextmanager
-def _graph(ws: Workspace, notes: list[str]) -> Iterator[Database | None]:
+def _graph(ws: Workspace, notes: list[str], scan: WorktreeScan | None) -> Iterator[Database | None]:
     """The graph with today's code in it; where that can't be, without it, and a note."""
     from kl_hooks.code.query.session import refresh_graph
 
     try:
-        refresh_graph(ws)
+        refresh_graph(ws, scan=scan)
     except EnvironmentProblem as problem:
         notes.append(f"code: {problem.reason}")
     with ws.store.reading("graph") as db:
@@ -438,8 +452,10 @@ def _keyword(
     """The best matches of every kind by words, and how many there are of each."""
     segments = Segments(db)
     corpora = {number: StoredPostings(db, number, segments) for number in (SOURCE, OTHER, KNOWLEDGE, CHUNKS)}
+    kind_of = {SOURCE: "code", OTHER: "code", KNOWLEDGE: "record", CHUNKS: "document"}
+    unasked = [place for place, corpus in enumerate(corpora) if kind_of[corpus] not in wanted]
     # every test is about testing: counted with them, `test` would be too common a word to look for in the docs
-    fits = dict(zip(corpora, index.score(list(corpora.values()), words, (OTHER,)), strict=True))
+    fits = dict(zip(corpora, index.score(list(corpora.values()), words, (OTHER,), unasked), strict=True))
     found: list[tuple[float, Any]] = []
     counts = dict.fromkeys(wanted, 0)
     if "document" in wanted:
@@ -518,8 +534,10 @@ def _result(match: _Match, words: Collection[str], marks: Mapping[int, tuple[str
 def snippet_of(text: str, words: Collection[str], first_line: int) -> Snippet:
     """The lines with the most different terms (as of `search_terms`) of a query, and what follows as far as it fits."""
     lines = text.split("\n")
-    marks = [[found.span() for found in _WORD.finditer(line) if _is_match(found[0], words)] for line in lines]
-    terms = [{term for start, end in spans for term in search_terms([line[start:end]])} & set(words)
+    marks = [
+        [found.span() for found in _WORD.finditer(line) if not _terms_of(found[0]).isdisjoint(words)] for line in lines
+    ]
+    terms = [{term for start, end in spans for term in _terms_of(line[start:end])} & set(words)
              for line, spans in zip(lines, marks, strict=True)]  # fmt: skip
     # of three lines the first counts most: the snippet begins with it
     values = [
@@ -537,8 +555,9 @@ def snippet_of(text: str, words: Collection[str], first_line: int) -> Snippet:
     return Snippet(first_line + begin if first_line else 0, made.rstrip("\n"), tuple(matches))
 
 
-def _is_match(word: str, words: Collection[str]) -> bool:
-    return not set(search_terms([word])).isdisjoint(words)
+@lru_cache(maxsize=10_000)
+def _terms_of(word: str) -> frozenset[str]:
+    return frozenset(search_terms([word]))
 
 
 def communities_to_dict(answer: SearchAnswer) -> list[dict[str, Any]]:

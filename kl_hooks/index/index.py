@@ -191,11 +191,15 @@ _MANY: Final = 1000
 
 
 def score(
-    corpora: Sequence[StoredPostings], words: Iterable[str], uncounted: Collection[int] = ()
+    corpora: Sequence[StoredPostings],
+    words: Iterable[str],
+    uncounted: Collection[int] = (),
+    unasked: Collection[int] = (),
 ) -> list[dict[int, int]]:
     """Document → how well it fits, in millionths, of each corpus: BM25F over all of them together.
 
     `uncounted`: places of corpora whose documents do not count for how rare a word is, unless no other has it.
+    `unasked`: of those that only count for that.
 
     Of many terms only the rarest are looked at, and none that is in many documents and half of all, if there are
     others: it distinguishes none of them.
@@ -220,7 +224,10 @@ def score(
     rarest = ([term for term in known if seen[term] < common] or known)[:_RAREST]
     idf = {term: log(1 + (max(total - seen[term], 0) + 0.5) / (seen[term] + 0.5)) for term in rarest}
     add_up = _sums_of_arrays if numpy else _sums
-    return [add_up([(idf[term], some[term]) for term in rarest if term in some]) for some in values]
+    return [
+        {} if place in unasked else add_up([(idf[term], some[term]) for term in rarest if term in some])
+        for place, some in enumerate(values)
+    ]
 
 
 def _sums(found: Sequence[tuple[float, tuple[Any, Any]]]) -> dict[int, int]:

@@ -8,7 +8,13 @@ from typing import Any
 import pytest
 
 from kl_hooks.documents import indexing
-from kl_hooks.documents.indexing import load_chunks, search_chunks, sync_documents, visible_documents
+from kl_hooks.documents.indexing import (
+    indexed_documents,
+    load_chunks,
+    search_chunks,
+    sync_documents,
+    visible_documents,
+)
 from kl_hooks.workspace import Workspace
 from tests.support import Checkout
 
@@ -108,7 +114,7 @@ def test_bad_files_are_stated_and_the_rest_is_indexed(repo: Checkout) -> None:
     repo.write("docs/token.md", "Use ghp_abcdefghijklmnopqrstuvwxyz0123456789 here.\n")
     ws = repo.workspace()
     sync_documents(ws)
-    found = {name: one.error for name, one in visible_documents(ws).items()}
+    found = {one.document: one.error for one in indexed_documents(ws, visible_documents(ws))}
     assert {name: error for name, error in found.items() if error} == {
         "docs/binary.md": "is a binary file.", "docs/huge.txt": "is larger than 10 MB.",
         "docs/n.ipynb": "is not a notebook of Jupyter (nbformat 4).",
@@ -134,8 +140,9 @@ def test_the_settings_name_documents_and_how_they_are_cut(repo: Checkout) -> Non
                "  strategy: fixed\n  chunk_size: 100\n  chunk_overlap: 10\n")  # fmt: skip
     ws = repo.workspace()
     sync_documents(ws)
-    found = visible_documents(ws)
-    assert sorted(found) == ["wiki/a.md", "wiki/b.adoc"] and found["wiki/a.md"].chunks == 5
+    assert [(one.document, one.chunks) for one in indexed_documents(ws, visible_documents(ws))] == [
+        ("wiki/a.md", 5), ("wiki/b.adoc", 1),
+    ]  # fmt: skip
     repo.write(".kl/config.yaml", "version: 1\ndocuments:\n  strategy: cunning\n  chunk_size: 7\n")
     wrong = repo.kl("search", "x")
     assert wrong.returncode == 2 and "strategy" in wrong.stderr and "chunk_size" in wrong.stderr

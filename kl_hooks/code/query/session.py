@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from kl_hooks.code.scanner.parser import Facts, Key, Read
     from kl_hooks.git.files import FileEntry
     from kl_hooks.git.repository import Repository
+    from kl_hooks.git.worktree import WorktreeScan
     from kl_hooks.hookspecs import Scanner
     from kl_hooks.store.database import Database
     from kl_hooks.store.store import Store
@@ -81,17 +82,17 @@ class ScanSummary(NamedTuple):
     """Files whose content could not be understood, by path."""
 
 
-def refresh_graph(ws: Workspace, watch: Progress = no_progress) -> ScanSummary:
+def refresh_graph(ws: Workspace, watch: Progress = no_progress, scan: WorktreeScan | None = None) -> ScanSummary:
     """Bring the graph database up to date with the working tree; write nothing if it is.
 
-    `watch` as `scan_missing`. A file that does not parse keeps its row in `files`, with the error, and has no symbols;
-    the others go on.
+    `watch` as `scan_missing`; `scan`: of at least `graph_suffixes`, taken just now. A file that does not parse keeps
+    its row in `files`, with the error, and has no symbols; the others go on.
     EnvironmentProblem without git, or if the store can't be read or written.
     """
     from kl_hooks.git import files
 
     repo, scanners = repository_of(ws), scanners_of(ws)
-    entries = files.worktree_files(repo, _patterns(scanners))
+    entries = files.worktree_files(repo, _patterns(scanners), scan)
     return refresh(ws.store, entries, lambda some: files.read_files(repo, some), scanners, watch)
 
 
@@ -100,6 +101,11 @@ def repository_of(ws: Workspace) -> Repository:
     if ws.repo is None:
         raise EnvironmentProblem("the code graph needs a git repository.", place=str(ws.root), hint="Run: git init")
     return ws.repo
+
+
+def graph_suffixes(ws: Workspace) -> tuple[str, ...]:
+    """The ends of the names of all files that a workspace's graph is made of."""
+    return _patterns(scanners_of(ws))
 
 
 def _patterns(scanners: Sequence[Scanner]) -> tuple[str, ...]:
