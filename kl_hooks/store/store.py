@@ -51,6 +51,8 @@ class Store:
         """Database → when (monotonic) it was waited for in vain, because another process has locked its file."""
         self._steps_checked = False
         """Whether the tables of the server were compared with ours."""
+        self._has_tables = False
+        """Whether the server was seen to have tables, which do not go again."""
         self._sound: dict[Path, tuple[Any, ...]] = {}
         """Database → its `_schema_version` when it was found complete and up to date: a command opens one 50 times."""
         self._idle: dict[str, Database] = {}
@@ -105,7 +107,9 @@ class Store:
         """
         if database == "kl" and self.address is not None:
             with closing(self.server.open(read_only=True)) as shared:
-                yield shared if steps_taken(shared) else None
+                # asked until the answer is yes: a package opens it 50 times, and each question crosses the network
+                self._has_tables = self._has_tables or bool(steps_taken(shared))
+                yield shared if self._has_tables else None
             return
         idle = self._idle if self._idle_in == threading.get_ident() else None
         db = idle.pop(database, None) if idle else None

@@ -8,6 +8,7 @@ import re
 import shutil
 import socket
 import subprocess
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -34,7 +35,9 @@ def clones(tmp_path: Path, home: Path, team: TeamServer) -> tuple[Checkout, Chec
     return first, second
 
 
-def test_two_clones_share_evidence_records_pools_and_claims(clones: tuple[Checkout, Checkout]) -> None:
+def test_two_clones_share_evidence_records_pools_and_claims(
+    clones: tuple[Checkout, Checkout], monkeypatch: pytest.MonkeyPatch
+) -> None:
     first, second = clones
     assert first.pytest("-q").returncode == 0
     assert second.kl("verify").returncode == 1  # the run waits in the spool of the first clone
@@ -58,6 +61,11 @@ def test_two_clones_share_evidence_records_pools_and_claims(clones: tuple[Checko
         assert one.kl("evidence", "verify").returncode == 0
         assert one.kl("doctor").returncode == 0
         assert "receipts" in one.kl("status").stdout
+    asked, run = [], PostgresDatabase._run
+    monkeypatch.setattr(PostgresDatabase, "_run", lambda db, sql, params: asked.append(sql) or run(db, sql, params))
+    assert first.kl("context", "test_one").returncode == 0
+    # each question crosses the network: that the tables are there is not asked for each of the 50 sources
+    assert sum("FROM schema_step" in one for one in asked) < 15, Counter(asked).most_common(5)
 
 
 FILL = (
@@ -201,6 +209,7 @@ def test_tls_is_verified_and_a_refusal_has_a_hint(repo: Checkout, tmp_path: Path
             done = use(host, query)
             assert done.startswith("3 ") and printed in done, done
         assert use("localhost", "sslmode=perhaps").startswith("2 kl: kl.store: is no address (invalid sslmode value")
+        assert "2 kl: kl.store: is no address (definition of service" in use("localhost", "service=nowhere")
         server.stop()
         server.start("listen_addresses=127.0.0.1")
         assert "Turn TLS on at the server" in use("localhost", "sslmode=require")

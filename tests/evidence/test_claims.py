@@ -13,6 +13,8 @@ from kl_hooks.evidence.trust import execution_mode, observation
 from kl_hooks.model.receipt import Evidence, Receipt
 from kl_hooks.proof.gate import proof
 
+pytestmark = pytest.mark.both_databases
+
 HERE, THERE = "1" * 40, "2" * 40
 DONE = {"exit": 0, "complete": True, "how": "finished", "verdict": "passed", "reasons": [], "counts": {"passed": 1}}
 

@@ -18,6 +18,8 @@ from tests.support import NOW, Checkout
 
 from .making import leave_run
 
+pytestmark = pytest.mark.both_databases
+
 NAMES = [f"test:t.py::test_{n}" for n in range(4)]
 RUNS = st.lists(
     st.tuples(

@@ -15,6 +15,8 @@ from kl_hooks.upkeep.run import apply_policies, preview
 from kl_hooks.workspace import Workspace
 from tests.support import NOW, Checkout, sql
 
+pytestmark = pytest.mark.both_databases
+
 ONLY = ("expired records",)
 
 

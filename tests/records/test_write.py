@@ -19,6 +19,8 @@ from tests.support import NOW, Checkout
 
 from .conftest import FILED, STORED
 
+pytestmark = pytest.mark.both_databases
+
 RULING = {"title": "Use tabs", "ruling": "Tabs."}
 LESSON = {"title": "Umlauts", "pattern": "Names with umlauts need UTF-8."}
 

@@ -43,3 +43,15 @@ def test_what_the_driver_refuses_as_an_address_is_a_wrong_setting(url: str) -> N
     pytest.importorskip("psycopg")
     with pytest.raises(UsageProblem, match="is no address"):
         Server(Address(url, "repo", "clone"), 5.0).open(read_only=True)
+
+
+def test_a_place_states_which_server_it_is_and_no_password() -> None:
+    places = [
+        "postgresql://db.example.org/team", "postgresql://db.example.org:6432/team", "postgresql:///team?host=/run/pg",
+        "postgresql:///team?host=/run/pg&port=6432", "postgresql://?service=team", "postgresql://?service=other",
+    ]  # fmt: skip
+    addresses = [Address(f"{one}{'&' if '?' in one else '?'}sslmode=require", "shop", "x") for one in places]
+    assert [one.place for one in addresses] == places
+    # graphs and marks of two servers are never one
+    assert len({one.key for one in addresses}) == len(places)
+    assert Address("postgresql://ann:word@h/d?password=word", "r", "x").place == "postgresql://h/d"
