@@ -51,8 +51,9 @@ def memoizes(code: CodeType) -> tuple[str, ...] | None:
     if code.co_flags & (_FUNCTION | _SUSPENDING) != _FUNCTION or code.co_name in _MAKERS:
         return None
     operations = code.co_code[::2]
-    if not any(one in operations for one in (_STORE_ATTR, _STORE_ITEM, _STORE_GLOBAL)):
-        return None  # nearly all: this is a search in bytes
+    stores = _STORE_ATTR in operations or _STORE_ITEM in operations
+    if _STORE_GLOBAL not in operations and (not stores or _BRANCH.isdisjoint(operations)):
+        return None  # most: these are searches in bytes
     steps = list(_steps(code))
     stored = tuple(sorted({code.co_names[arg] for operation, arg in steps if operation == _STORE_GLOBAL}))
     if stored or _stores_attribute(code, steps) or (_STORE_ITEM in operations and _stores_item(code, steps)):
