@@ -48,8 +48,8 @@ _INTERPRETERS: Final = frozenset(("_interpreters", "_xxsubinterpreters"))
 """The modules that start interpreters (PEP 734): from 3.13 on, and before."""
 _MOST_SESSION_CALLS: Final = 20_000
 _MOST_FILES: Final = 100_000
-_WATCHED_TESTS: Final = 16
-_WATCHED_CALLS: Final = 4
+_WATCHED_TESTS: Final = 8
+_WATCHED_CALLS: Final = 2
 """A memoizing function is watched this often in each of so many tests: values are computed early, and each time all
 that the test has executed must be watched anew."""
 _OWN: Final = realpath(__file__)
