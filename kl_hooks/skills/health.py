@@ -21,7 +21,6 @@ from kl_hooks.records.document import SKILL_NAME, change_fields, skill_node
 from kl_hooks.records.events import Event, append_events, list_events
 from kl_hooks.records.write import change_record
 from kl_hooks.skills.library import (
-    BUDGET,
     RELATIONS,
     all_skills,
     coverage,
@@ -61,6 +60,8 @@ _SUPPRESSED: Final = 30
 _DUPLICATE, _OVERLAPPING, _CONNECTED = 0.92, 0.70, 0.5
 """Similarities from which two skills are one, get in each other's way, and belong together."""
 _MOST_LINKS: Final = 5
+_LONGEST_TEXT: Final = 5_000
+"""Tokens of instructions: https://agentskills.io/specification, "Progressive disclosure"."""
 _TOGETHER: Final = 3
 """Sessions that used two skills, from which they belong together."""
 _LONGEST_CYCLE: Final = 10
@@ -555,8 +556,8 @@ def suggestions(ws: Workspace) -> list[Suggestion]:
             made.append(Suggestion("revise", (one.title,), reason, command))
     made += _used_together(every, found)
     for one in active:
-        if (tokens := len(one.body) // CHARACTERS_OF_A_TOKEN) > BUDGET:
-            reason = f"about {tokens:,} tokens: more than an answer of kl skill discover holds ({BUDGET:,})"
+        if (tokens := len(one.body) // CHARACTERS_OF_A_TOKEN) > _LONGEST_TEXT:
+            reason = f"about {tokens:,} tokens; the format recommends fewer than {_LONGEST_TEXT:,}"
             command = f"move parts of {one.path} into skills that it composes"
             made.append(Suggestion("shorten", (one.title,), reason, command))
     categories = coverage(every, demanded_categories(ws)).categories

@@ -161,7 +161,9 @@ def edges_of(records: Sequence[Record]) -> list[tuple[str, str, str]]:
 
 def stems(text: str) -> list[str]:
     """Return the stems of the words of a text that mean something, each once."""
-    return list(dict.fromkeys(map(stem, significant_words(text.lower().replace("-", " ").replace("_", " ")))))
+    words = significant_words(text.lower().replace("-", " ").replace("_", " "))
+    # of a word with digits nothing is an ending: `v11` is not `v1`
+    return list(dict.fromkeys(stem(one) if one.isalpha() else one for one in words))
 
 
 def text_of(record: Record) -> str:

@@ -380,11 +380,15 @@ def effectiveness_of(
         if variant in ("", one.variant):
             by_skill[one.skill].append(one)
     strengths = edge_strengths(edges_of(all_skills(ws)), [(one.name, results.get(one.id)) for one in every])
+    by_name: dict[str, list[float]] = defaultdict(list)
+    for (source, _, target), value in strengths.items():
+        by_name[source].append(value)
+        by_name[target].append(value)
     learned = _learned(ws)
     now = ws.clock.now()
     made = {
         one.id: measure(by_skill[one.id], results, now)._replace(
-            graph=_mean([value for edge, value in strengths.items() if one.title in (edge[0], edge[2])]),
+            graph=_mean(by_name[one.title]),
             learning=learned.get(one.id, learned.get(one.title, _NEUTRAL)),
         )
         for one in records

@@ -244,7 +244,7 @@ def test_a_repair_that_was_cut_off_is_finished_by_the_next_one(repo: Checkout, m
 @pytest.mark.requirement("D36", "D38")
 def test_health_suggests_what_would_improve_skills(repo: Checkout) -> None:
     write(repo, {"pdf": text("pdf", "Reads PDF."), "ocr": text("ocr", "Scans."),
-                 "tea": text("tea", "Brews.", "x" * 9_000),
+                 "tea": text("tea", "Brews.", "x" * 21_000),
                  "old": text("old", "Old ways.", category="testing", status="deprecated")})  # fmt: skip
     repo.write(".claude/skills/pdf/SKILL.b.md", text("pdf", "Reads PDF.", "Do it otherwise.", traffic="50"))
     repo.commit()
