@@ -630,7 +630,7 @@ def callers(name: str, unresolved: bool, tests: bool, limit: int, rev: str | Non
     type=click.IntRange(1, 10, clamp=True),
     default=3,
     show_default=True,
-    help="Most links in between, 1 to 10.",
+    help="How many links away, at most.",
 )
 @click.option("--unresolved", is_flag=True, help="The uses of its name, or a part's, that may or may not mean it.")
 @_tests_option()
@@ -715,7 +715,8 @@ def path(start: str, end: str, rev: str | None, shape: str) -> None:
 
 @click.command(epilog="Example: kl graph neighbors Basket.total --depth 2")
 @click.argument("name")
-@click.option("--depth", type=click.IntRange(1, 5), default=1, show_default=True, help="Most links in between, 1 to 5.")
+@click.option("--depth", type=click.IntRange(1, 5), default=1, show_default=True,
+              help="How many links away, at most.")  # fmt: skip
 @click.option("--relation", "relations", multiple=True, metavar="NAME", help="Only this relation; may be repeated.")
 @top_option(50, 1000)
 @format_option()

@@ -79,9 +79,10 @@ _COMMANDS = {
     "related": "Pages similar to a page.",
     "status": "How much is known, and what waits for a person.",
     "stats": "How much is known, by kind, status, topic and use.",
+    "registry": "Skills, agents, pools, contexts, collections and kinds, as they are now.",
     "list": "Records of every kind.",
     "show": "One record of any kind, by its id.",
-    "search": "Find records, claims and pages that match some words.",
+    "search": "Find records, claims and pages; with options of kl search all of it.",
     "proposals": "List what agents proposed and nobody has decided about.",
     "accept": "Accept what an agent proposed.",
     "reject": "Reject what an agent proposed.",
@@ -95,7 +96,10 @@ _COMMANDS = {
 """Command → its line in the help."""
 
 
-@click.group(cls=LazyGroup, module="kl_hooks.cli.knowledge", lines=_COMMANDS)
+_PLACES = dict.fromkeys(_COMMANDS, "knowledge") | {"registry": "registry"}
+
+
+@click.group(cls=LazyGroup, module="kl_hooks.cli.{}", lines=_COMMANDS, places=_PLACES)
 def knowledge() -> None:
     """Everything that is known, across kinds, and its upkeep."""
 
@@ -168,7 +172,19 @@ def show(id: str, shape: str) -> None:
     print_answer(shape, plain, record_lines(ws, record, line))
 
 
-@click.command(epilog="Example: kl knowledge search utf-8 names")
+_OF_SEARCH = ("mode", "collections", "fusion", "rerank", "freshness", "rounds", "hops", "budget", "explain")
+
+
+class _SearchCommand(click.Command):
+    """With the options of `kl search`, which are imported when this command is called and no other."""
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        from kl_hooks.cli.search import search as whole
+
+        return [*super().get_params(ctx), *(one for one in whole.params if one.name in _OF_SEARCH)]
+
+
+@click.command(cls=_SearchCommand, epilog="Example: kl knowledge search utf-8 names")
 @click.argument("words", nargs=-1, required=True)
 @click.option("--kind", "kinds", multiple=True, metavar="KIND", help="Only of this kind, or `page`; may be repeated.")
 @_topic_option
@@ -176,12 +192,24 @@ def show(id: str, shape: str) -> None:
 @top_option(20, 1000)
 @format_option()
 def search(
-    words: tuple[str, ...], kinds: tuple[str, ...], topic: str, everything: bool, limit: int, shape: str
-) -> None:
+    words: tuple[str, ...], kinds: tuple[str, ...], topic: str, everything: bool, limit: int,
+    shape: str, **options: Any,
+) -> None:  # fmt: skip
     """Search records in force, claims, and the pages of the docs folder for any of the WORDS, best first.
 
     A page is found by its sections: each hit names the heading and its line. With --topic only records are searched.
+
+    With an option of `kl search`, such as --mode or --explain, it is `kl search`: the same list of documents, records
+    and code, and --kind as it has it.
     """
+    ctx = click.get_current_context()
+    if any(ctx.get_parameter_source(name) is not click.core.ParameterSource.DEFAULT for name in options):
+        if topic or everything:
+            raise click.UsageError("--topic and --all select records; `kl search` and its options have neither.")
+        from kl_hooks.cli.search import search as whole
+
+        ctx.invoke(whole, query=words, kinds=kinds, top_k=limit, shape=shape, **options)
+        return
     from kl_hooks.evidence.claims import claim_to_dict
     from kl_hooks.kinds.topics import Selection
     from kl_hooks.proof.claims import search_claims
@@ -302,7 +330,10 @@ def _print_places(
 ) -> None:
     """Print the first `limit` places (None: all), a line each, or as `kl.knowledge.VERB/1`."""
     from kl_hooks.records.page_search import page_line_to_dict, page_to_dict
+    from kl_hooks.records.pages import PAGE_KIND
 
+    with agent_access(workspace()) as may:
+        places = [one for one in places if may.shows_node(one.page.node, PAGE_KIND, one.page.path)]
     warn_of_index_problems()
     rows = [page_line_to_dict(one) for one in places[:limit]]
     plain = {"schema": f"kl.knowledge.{verb}/1", "page": page_to_dict(page), verb: rows, "total": len(places)}
@@ -377,17 +408,22 @@ def mentions(page: str, limit: int, shape: str) -> None:
 )  # fmt: skip
 @format_option()
 def related(page: str, limit: int, least: int, shape: str) -> None:
-    """List the pages most similar to a page by their words, with the similarity in percent.
+    """List the pages most similar to a page, with the similarity in percent.
 
-    The line is that of the section that is most similar.
+    By their words, and by their meaning where an embedder is installed: the greater of both. The line is that of the
+    section that is most similar.
     """
+    from kl_hooks.documents.meaning import add_pages_near
     from kl_hooks.records.page_search import get_page
     from kl_hooks.records.page_search import related_pages as ask
 
     ws = workspace()
     found = get_page(ws, page)
-    none = f"no page is at least {least} % similar."
-    _print_places(found, "related", ask(ws, found, NO_LIMIT, least), shape, none, limit)
+    with agent_access(ws) as may:
+        pages, why = add_pages_near(ws, found, ask(ws, found, NO_LIMIT, least), least, may)
+    _print_places(found, "related", pages, shape, f"no page is at least {least} % similar.", limit)
+    if why and shape == "text":
+        warn(why)
 
 
 @click.command(epilog="Example: kl knowledge check --staged")

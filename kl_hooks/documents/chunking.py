@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import io
 import json
+import logging
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from html.parser import HTMLParser
-from itertools import pairwise
+from itertools import islice, pairwise
 from statistics import fmean, pstdev
 from typing import Final, NamedTuple
 
@@ -21,7 +22,7 @@ from kl_hooks.config.settings import CHUNK_SIZES, STRATEGIES
 from kl_hooks.model.text import one_line
 from kl_hooks.records.pages import PageSection, parse_page
 
-_VERSION: Final = 3
+_VERSION: Final = 4
 """Raised when the same text is cut in another way: then every document is cut again."""
 _MOST_BYTES: Final = 10_000_000
 """Of a document: what is larger is data. It is refused with its size."""
@@ -166,7 +167,10 @@ def _pdf_text(data: bytes, name: str) -> str:
         from pypdf import PdfReader
     except ImportError:
         raise _UnreadableDocument("is a PDF, which needs: pip install 'kl-hooks[pdf]'") from None
+    log = logging.getLogger("pypdf")
+    level = log.level
     try:
+        log.setLevel(logging.CRITICAL + 1)  # its remarks on the format, a line each, would be among ours
         reader = PdfReader(io.BytesIO(data))
         if reader.is_encrypted:
             raise _UnreadableDocument("is an encrypted PDF.")
@@ -176,12 +180,20 @@ def _pdf_text(data: bytes, name: str) -> str:
         raise
     except Exception as problem:  # of a damaged file pypdf raises nearly anything
         raise _UnreadableDocument(f"can't be read as PDF: {one_line(str(problem), 120)}") from None
+    finally:
+        log.setLevel(level)
     if not any(map(str.strip, pages)):
         raise _UnreadableDocument("is a PDF without text, such as a scan.")
-    head = f"# {one_line(title.strip() or name, _TITLE)}\n\n"
-    # a line that begins with `#` would be a heading
-    texts = [re.sub("(?m)^(?=#)", " ", page.strip()) for page in pages]
+    title = "" if title.strip().lower() == "untitled" else title.strip()
+    head = f"# {one_line(title or name, _TITLE)}\n\n"
+    texts = [_without_markup(page.strip()) for page in pages]
     return head + "".join(f"## Page {number}\n\n{text}\n\n" for number, text in enumerate(texts, 1) if text)
+
+
+def _without_markup(text: str) -> str:
+    """Plain text that reads as paragraphs of Markdown: a heading, a fence or a comment in it would hide later pages."""
+    text = re.sub(r"(?m)^[ \t]*(?:=+|-+)[ \t]*$", "", text).replace("<!--", "< !--")
+    return re.sub(r"(?m)^([ \t]*)(?=`{3}|~{3})", r"\1\\", re.sub("(?m)^(?=#)", " ", text))
 
 
 class _HtmlReader(HTMLParser):
@@ -194,20 +206,25 @@ class _HtmlReader(HTMLParser):
         "blockquote", "figure", "form", "hr", "body", "br",
     ))  # fmt: skip
 
-    def __init__(self) -> None:
+    def __init__(self, shown: Collection[str] = ()) -> None:
+        """`shown`: elements that are not hidden here, because nothing closes them."""
         super().__init__(convert_charrefs=True)
         self.parts: list[str] = []
         self.title = ""
-        self._hidden: list[str] = []
+        self.hidden: list[str] = []
+        """The hidden elements that are open, outermost first."""
+        self._shown = shown
         self._pre = self._in_title = False
 
     def handle_starttag(self, tag: str, attrs: object) -> None:
-        if self._hidden == ["head"] and tag not in self._IN_HEAD:
-            self._hidden = []  # the end tag of a head may be omitted (HTML, 13.1.2.4)
+        if tag == "main":
+            self.hidden = []  # it is in no other element of text (HTML, 4.4.15)
+        if self.hidden == ["head"] and tag not in self._IN_HEAD:
+            self.hidden = []  # the end tag of a head may be omitted (HTML, 13.1.2.4)
         if tag == "title":
-            self._in_title = True
-        elif tag in self._HIDDEN:
-            self._hidden.append(tag)
+            self._in_title = not self.title and self.hidden in ([], ["head"])  # an icon has a title, too
+        elif tag in self._HIDDEN and tag not in self._shown:
+            self.hidden.append(tag)
         elif re.fullmatch("h[1-6]", tag):
             self.parts.append(f"\n\n{'#' * int(tag[1])} ")
         elif tag == "pre":
@@ -225,8 +242,8 @@ class _HtmlReader(HTMLParser):
     def handle_endtag(self, tag: str) -> None:
         if tag == "title":
             self._in_title = False
-        elif tag in self._hidden:  # one that is never closed ends with what is around it
-            del self._hidden[self._hidden.index(tag) :]
+        elif tag in self.hidden:  # one that is never closed ends with what is around it
+            del self.hidden[self.hidden.index(tag) :]
         elif tag == "pre":
             self._pre = False
             self.parts.append("\n```\n\n")
@@ -240,13 +257,12 @@ class _HtmlReader(HTMLParser):
     def handle_data(self, data: str) -> None:
         if self._in_title:
             self.title += data
-        elif not self._hidden:
+        elif not self.hidden:
             self.parts.append(data if self._pre else re.sub(r"\s+", " ", data))
 
 
 def _html_text(text: str) -> str:
     """A page of HTML as Markdown."""
-    reader = _HtmlReader()
     # html.parser looks for the end of each comment and tag anew, also where there is none: 240 kB took 40 s
     # (CVE-2025-6069). A comment that nothing closes lasts to the end of the page, as in browsers; other text is text.
     for start, end in (("<!--", "-->"), ("<![", "]]>")):
@@ -254,8 +270,13 @@ def _html_text(text: str) -> str:
         text = text if opened < 0 else text[:opened]
     last = text.rfind(">") + 1
     text = text[:last] + text[last:].replace("<", "&lt;")
+    reader = _HtmlReader()
     reader.feed(text)
     reader.close()
+    if reader.hidden:  # to the end of the page, with all that comes after it
+        reader = _HtmlReader(reader.hidden)
+        reader.feed(text)
+        reader.close()
     body = re.sub(r"\n{3,}", "\n\n", re.sub(r"(?m)^ (?=\S)| +$", "", "".join(reader.parts))).strip("\n")
     title = one_line(reader.title.strip(), _TITLE)
     return f"# {title}\n\n{body}\n" if title and not re.search("(?m)^# ", body) else f"{body}\n"
@@ -277,6 +298,8 @@ def _cut(path: str, text: str, how: Chunking, similarities: _Similarities | None
         found = [one for section in page.sections for one in _section_passages(section, lines, how.size, markdown)]
     else:
         found = list(_plain_passages(page.body, page.sections, how, similarities))
+    if path.endswith(".pdf.md") and len(found) > 1 and not found[0].heading:
+        found = found[1:]  # its title, which is no page and has no text
     if not found and page.body.strip():  # a document of headings alone
         found = [Passage((), 1, len(lines), page.body.strip("\n"))]
     return Cut(title, tuple(found))
@@ -345,7 +368,7 @@ def _part_end(lines: Sequence[str], at: int, markdown: bool) -> tuple[int, bool]
         return _end_of_indent(lines, at + 1, _indent(lines[at])), True
     if not markdown and _SIMPLE_TABLE.fullmatch(lines[at]):
         # its last border is the third, or the second where it has no heading; rows may be apart by blank lines
-        borders = [n for n in range(at, len(lines)) if lines[n].strip() == lines[at].strip()][:3]
+        borders = list(islice((n for n in range(at, len(lines)) if lines[n].strip() == lines[at].strip()), 3))
         return borders[-1] + 1, True
     if markdown and lines[at].lstrip().lower().startswith("<table"):
         closing = (n + 1 for n in range(at, len(lines)) if "</table" in lines[n].lower())
@@ -401,9 +424,13 @@ def _smaller(lines: Sequence[str], at: int, end: int, size: int, markdown: bool)
             at += 1
             continue
         stop, atomic = _part_end(lines, at, markdown)
-        stop = min(_fitting(lines, at, stop, _LONGEST if atomic else size), end)
-        yield at, stop
-        at = stop
+        stop = min(stop, end)
+        # all of it at once: its end, looked for again from each piece on, took minutes of a file of megabytes
+        while at < stop:
+            following = _fitting(lines, at, stop, _LONGEST if atomic else size)
+            if any(map(str.strip, lines[at:following])):
+                yield at, following
+            at = following
 
 
 def _fitting(lines: Sequence[str], at: int, end: int, size: int) -> int:

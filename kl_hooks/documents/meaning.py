@@ -11,13 +11,17 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 from zlib import crc32
 
-from kl_hooks.documents.indexing import Chunk, load_chunks
+from kl_hooks.documents.indexing import Chunk, load_chunks, sync_documents, visible_documents
 from kl_hooks.errors import EnvironmentProblem
 from kl_hooks.index.vectors import nearest, update_vectors, vectors_state, without_vectors
+from kl_hooks.records.page_search import PageLine
+from kl_hooks.records.pages import Page, all_pages, read_page
+from kl_hooks.records.query import RecordFilter, list_records
 from kl_hooks.store.database import chunks as some_at_once
 from kl_hooks.store.database import placeholders
 
 if TYPE_CHECKING:
+    from kl_hooks.documents.indexing import Visibility
     from kl_hooks.model.record import Record
     from kl_hooks.store.database import Rows
     from kl_hooks.workspace import Workspace
@@ -102,6 +106,40 @@ def _chunks_of_keys(ws: Workspace, keys: Sequence[str]) -> dict[str, list[Chunk]
     for one in load_chunks(ws, list(numbers)):
         found.setdefault(numbers[one.id], []).append(one)
     return found
+
+
+def add_pages_near(
+    ws: Workspace, page: Page, found: Sequence[PageLine], least: int, may: Visibility | None = None
+) -> tuple[list[PageLine], str]:
+    """Return (pages like a page by their words or by their meaning, the most alike first; why meaning took no part).
+
+    `found`: those alike by words. A page has the greater of both percents; by meaning 0 is the cosine that most texts
+    reach, `LEAST`, and 100 that of equal ones. `least`: percent below which it is omitted.
+    """
+    made = {one.page.path: one for one in found}
+    sync_documents(ws)
+    with ws.store.reading("graph") as db:
+        pages = {one.path: one for one in all_pages(db) if one.path != page.path}
+    documents = [one for one in visible_documents(ws, None, may) if one in pages]
+    records = [one for one in list_records(ws, RecordFilter()) if one.path in pages and (may is None or may.shows(one))]
+    try:
+        near = find_near(
+            ws, f"{page.title}\n{read_page(ws, page.path).body[:_BEGINNING]}", documents, records, _NEAREST
+        )
+    except EnvironmentProblem as problem:
+        return list(found), f"by words only: {problem}"
+    for one, cosine in near:
+        path, line = (one.document, one.first_line) if isinstance(one, Chunk) else (one.path, 1)
+        percent = round(100 * (cosine - LEAST) / (1 - LEAST))
+        if percent >= least and (path not in made or made[path].percent < percent):
+            made[path] = PageLine(pages[path], line, "", percent)
+    return sorted(made.values(), key=lambda line: (-line.percent, line.page.path)), ""
+
+
+_BEGINNING: Final = 4_000
+"""Characters of a page that state its subject to a model."""
+_NEAREST: Final = 100
+"""Passages that are looked at: a page has several."""
 
 
 def _chunk_text(one: Chunk) -> str:

@@ -41,6 +41,7 @@ from kl_hooks.index.postings import (
     search_terms,
     significant_words,
 )
+from kl_hooks.model.canonical import replace_surrogates
 from kl_hooks.model.symbol import Symbol, split_id
 from kl_hooks.model.text import CHARACTERS_OF_A_TOKEN, counted, one_line
 from kl_hooks.records.liveness import filter_live
@@ -172,7 +173,7 @@ def search(
     shown; everything else is neither listed nor counted. A mode that can't run here gives way to `keyword`, with a
     note. UsageProblem for an empty query, and an unknown mode, fusion, kind or collection.
     """
-    query = query[:_LONGEST_QUERY]
+    query = replace_surrogates(query[:_LONGEST_QUERY])  # no tokenizer takes bytes that are no text
     _refuse_unknown(query, mode, options, kinds)
     wanted = tuple(kinds) or (KINDS[:1] if collections else KINDS)
     with ws.store.reusing():

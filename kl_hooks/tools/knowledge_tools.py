@@ -171,12 +171,14 @@ def _search(ws: Workspace, given: Arguments) -> Any:
 
 
 def _places(ws: Workspace, given: Arguments, verb: str) -> Any:
+    from kl_hooks.documents.meaning import add_pages_near
     from kl_hooks.records import page_search
     from kl_hooks.records.query import NO_LIMIT
 
     page, limit = page_search.get_page(ws, given["page"]), given["limit"]
     if verb == "related":
-        found = page_search.related_pages(ws, page, NO_LIMIT, given["least"])
+        by_words = page_search.related_pages(ws, page, NO_LIMIT, given["least"])
+        found, _ = add_pages_near(ws, page, by_words, given["least"])
     else:
         found = (
             page_search.backlinks(ws, page)

@@ -50,6 +50,10 @@ def test_documents_records_and_code_are_one_list(shop: Checkout) -> None:
     assert all(one["parts"]["bm25"] > 0 for one in found["results"])
     assert ask(shop, "refund", "--kind", "record")["counts"] == {"record": 1}
     assert {one["kind"] for one in ask(shop, "refund", "--collection", "repository")["results"]} == {"document"}
+    # the same door
+    done = shop.kl("knowledge", "search", "how do I refund an order", "--explain", "--format", "json", "--top", "10")
+    assert json.loads(done.stdout) == found
+    assert shop.kl("knowledge", "search", "refund", "--rerank", "--topic", "stack").returncode == 2
     text = shop.kl("search", "refund", "--top-k", "2", "--explain")
     assert " 1  1.00  docs/refunds.md:1  Refunds" in text.stdout and "score: bm25" in text.stdout
     assert "the first 2 of 6" in text.stderr
@@ -170,6 +174,36 @@ def test_secrets_are_not_embedded_and_what_is_denied_is_not_found(shop: Checkout
         assert found["counts"]["document"] == 3
     assert not any("hunter2secret" in text for text in meaning.asked)
     assert any("[redacted:assignment]" in text for text in meaning.asked)
+
+
+@pytest.mark.requirement("D42", "D45")
+def test_related_pages_are_alike_by_words_or_by_meaning(shop: Checkout, meaning: Meaning) -> None:
+    shop.write("docs/returns.md", "# Returns\n\nReimburse cash, see [[Refunds]].\n")
+    shop.write("docs/hours.md", "# Hours\n\nOpen until noon, we sell.\n")
+    shop.write(".kl/policy.yaml", "version: 1\nrules:\n  - name: boss\n    deny: {paths: [docs/private]}\n")
+
+    def related(env: dict[str, str] | None = None) -> set[str]:
+        done = shop.kl("knowledge", "related", "docs/refunds.md", "--format", "json", env=env)
+        found = json.loads(done.stdout)
+        assert all(one["percent"] >= 25 for one in found["related"]) and found["total"] == len(found["related"])
+        return {one["path"] for one in found["related"]}
+
+    everything = related()
+    assert {"docs/returns.md", "docs/private/refunds.md"} <= everything and "docs/hours.md" not in everything
+    assert any(one.startswith(".kl/knowledge/decisions/") for one in everything)
+    assert related(AGENT) == everything - {"docs/private/refunds.md"}
+    done = shop.kl("tool", "knowledge_related", '{"page": "docs/refunds.md"}')
+    assert {one["path"] for one in json.loads(done.stdout)["result"]["related"]} == related(AGENT), done.stdout
+    # a link is an edge that a question can be limited to
+    edges = shop.kl("graph", "neighbors", "docs/refunds.md", "--relation", "references").stdout
+    assert "file:docs/returns.md" in edges and "refund_order" not in edges
+    assert "docs/returns.md:3" in shop.kl("knowledge", "backlinks", "docs/refunds.md").stdout
+    # bytes that are no text reach no model
+    ask(shop, "\udcff cash", "--mode", "vector")
+    assert meaning.asked[-1] == "\ufffd cash"
+    shop.git("config", "kl.embedder", "off")
+    done = shop.kl("knowledge", "related", "docs/refunds.md")
+    assert "docs/returns.md" not in done.stdout and "by words only" in done.stderr
 
 
 def test_a_mode_that_cannot_run_gives_way_with_a_note(shop: Checkout, meaning: Meaning) -> None:

@@ -6,6 +6,7 @@ import json
 import sys
 from collections.abc import Sequence
 from itertools import pairwise
+from time import process_time
 
 import pytest
 from hypothesis import given
@@ -175,6 +176,23 @@ def test_a_head_of_html_ends_where_what_is_shown_begins() -> None:
         assert found.text == "# Site\n\nShown.\n\n## More\n\nText.\n"
 
 
+def test_an_icon_has_no_title_of_a_page_and_a_menu_that_nothing_closes_hides_nothing() -> None:
+    for page, text in (
+        ("<svg><title>Icon</title></svg><h2>Site</h2>Text.", "## Site\n\nText.\n"),
+        ("<head><title>Site</title></head><svg><title>Icon</title></svg>Text.", "# Site\n\nText.\n"),
+        ("<nav>menu<p>Text.", "menu\n\nText.\n"), ("<nav>menu<main><p>Text.</main><nav>more</nav>", "Text.\n"),
+    ):  # fmt: skip
+        assert cut_bytes("a.html", page.encode(), Chunking()).text == text
+
+
+@pytest.mark.parametrize("begin", ["<pre>", "<ul><li>"])
+def test_a_block_of_megabytes_is_cut_in_one_pass(begin: str) -> None:
+    line = "- " * begin.endswith("li>") + "a line of code or of a list = call(a, b)"
+    began = process_time()
+    made = cut_bytes("a.html", (begin + f"{line}\n<li>" * 40_000).encode(), Chunking())
+    assert len(made.passages) > 40 and process_time() - began < 10
+
+
 @pytest.mark.parametrize("opened", ["<!--", "<![CDATA[", "<?", "<a ", "<a href='", "</a "])
 def test_what_html_never_closes_is_looked_for_once(opened: str) -> None:
     """Without the guard html.parser takes minutes for some of these."""
@@ -189,12 +207,13 @@ def test_any_text_is_read_as_html(text: str) -> None:
 
 
 def pdf(*pages: str) -> bytes:
-    """A PDF with one line of text on each page."""
+    """A PDF with these texts as pages."""
     font = "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>"
     kids = " ".join(f"{3 + 2 * number} 0 R" for number in range(len(pages)))
     objects = ["<< /Type /Catalog /Pages 2 0 R >>", f"<< /Type /Pages /Kids [{kids}] /Count {len(pages)} >>"]
     for number, text in enumerate(pages):
-        stream = f"BT /F1 12 Tf 20 200 Td ({text}) Tj ET"
+        lines = text.replace("\n", ") Tj 0 -14 Td (")
+        stream = f"BT /F1 12 Tf 20 200 Td ({lines}) Tj ET"
         objects += [
             f"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 300 300] /Contents {4 + 2 * number} 0 R"
             f" /Resources << /Font << /F1 {font} >> >> >>",
@@ -209,13 +228,17 @@ def pdf(*pages: str) -> bytes:
     return f"{made}xref\n0 {len(objects) + 1}\n0000000000 65535 f \n{table}{end}".encode()
 
 
-def test_a_pdf_is_read_by_pages_and_what_can_not_be_read_is_stated(monkeypatch: pytest.MonkeyPatch) -> None:
-    data = pdf("Replace the gasket", "Torque is 40 Nm")
-    made = cut_bytes("manual.pdf", data, Chunking())
-    assert [(one.heading, one.text) for one in made.passages[1:]] == [
-        (("Page 1",), "Replace the gasket"), (("Page 2",), "Torque is 40 Nm"),
+def test_a_pdf_is_read_by_pages_and_what_can_not_be_read_is_stated(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data = pdf("Replace the gasket", "Torque is 40 Nm", "Tools\n=====\nA wrench", "~~~\ncode <!-- x", "The end")
+    made = cut_bytes("manual.pdf", data.replace(b"/Size", b"/Size 1 /Size"), Chunking())
+    # what would be a heading, a fence or a comment in Markdown hides no page
+    assert [(one.heading[-1], one.text) for one in made.passages] == [
+        ("Page 1", "Replace the gasket"), ("Page 2", "Torque is 40 Nm"), ("Page 3", "Tools\n\nA wrench"),
+        ("Page 4", "\\~~~\ncode < !-- x"), ("Page 5", "The end"),
     ]  # fmt: skip
-    assert made.title == "manual"
+    assert made.title == "manual" and capsys.readouterr().err == ""
     assert cut_bytes("scan.pdf", pdf(""), Chunking()).error == "is a PDF without text, such as a scan."
     assert cut_bytes("bad.pdf", data[:300], Chunking()).error.startswith("can't be read as PDF: ")
     assert cut_bytes("bin.pdf", b"\0\1", Chunking()).error == "is a binary file."

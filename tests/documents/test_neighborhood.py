@@ -78,6 +78,9 @@ def test_mentions_are_links_from_either_end(shop: Checkout) -> None:
         "mentions function:shop.pay.refund_order  docs/refunds.md:7 (name)\n  calls function:shop.pay.open_drawer"
         in path
     )
+    shop.write("README.md", "# Shop\n\nBegin with `open_drawer`.\n")  # a document, and no page of the docs folder
+    shown = shop.kl("graph", "path", "README.md", "open_drawer").stdout
+    assert "mentions function:shop.pay.open_drawer  README.md:1" in shown
     assert plain(shop, "graph", "show", "refund_order", env=AGENT)["mentioned_in"] == [
         one for one in plain(shop, "graph", "show", "refund_order")["mentioned_in"] if "secret" not in one["path"]
     ]  # fmt: skip

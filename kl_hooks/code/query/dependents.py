@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from kl_hooks.code.query.lookup import (
     Answer,
+    Unknown,
     answer,
     names_of,
     nested_symbols,
@@ -17,12 +18,11 @@ from kl_hooks.code.query.lookup import (
 )
 from kl_hooks.graph import links
 from kl_hooks.graph.links import DEPENDS, Reach, nearest_first, reach
-from kl_hooks.model.symbol import Link, split_id
+from kl_hooks.model.symbol import Link, Symbol, split_id
 from kl_hooks.store import database
 
 if TYPE_CHECKING:
     from kl_hooks.code.query.session import Graph
-    from kl_hooks.model.symbol import Symbol
 
 
 DEPTH: Final = 3
@@ -131,7 +131,7 @@ def dependency_path(graph: Graph, from_text: str, to_text: str, more: MoreLinks 
 
     `more`: links of what is no code, such as what documents mention.
     """
-    start, end = resolve_text(graph, from_text), resolve_text(graph, to_text)
+    start, end = _resolved(graph, from_text, more), _resolved(graph, to_text, more)
     mine = {start.id, *(one.id for one in nested_symbols(graph.db, start))}
     theirs = {end.id, *(one.id for one in nested_symbols(graph.db, end))}
     lost = tuple(problem.path for problem in graph.not_assessed)
@@ -152,6 +152,17 @@ def dependency_path(graph: Graph, from_text: str, to_text: str, more: MoreLinks 
     if steps[-1].target != end.id:
         steps.append(Link(steps[-1].target, PART_OF, end.id, end.path))
     return DependencyPath(start, end, tuple(steps), length, Answer(True, (), lost))
+
+
+def _resolved(graph: Graph, text: str, more: MoreLinks | None) -> Symbol:
+    """As `resolve_text`, also a file that is neither code nor a page but mentions something, such as a README."""
+    try:
+        return resolve_text(graph, text)
+    except Unknown:
+        path = text.strip().removeprefix("file:").removeprefix("./")
+        if more is None or not more([f"file:{path}"]):
+            raise
+        return Symbol(f"file:{path}", path, 1, 1, "", "", "")
 
 
 def _is_code(graph: Graph, symbol: Symbol) -> bool:
