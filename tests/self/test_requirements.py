@@ -29,7 +29,6 @@ def test_every_number_that_is_asked_for_has_a_title_of_its_own() -> None:
 
 def test_a_remark_states_partly_or_not_yet_and_why() -> None:
     remarks = [row.remark for row in KNOWN.values() if row.remark]
-    assert remarks
     assert [one for one in remarks if not re.fullmatch(r"(partly|not yet): .+\.", one)] == []
 
 
