@@ -1,7 +1,7 @@
 """`kl knowledge registry`: what there is of what changes too often for git, asked for at this moment.
 
 A snapshot is a page of Markdown that people may commit. It has no date, so that a registry that did not change is the
-same file; it is never read again by kl, and replaced only where it says that it is one.
+same file; it is never read again by kl, and replaced only where it states that it is one.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ def test_registries_are_asked_for_now_and_a_snapshot_has_what_everybody_may_read
     assert found["collections"][0]["documents"] == 1
     mine = ask(repo, "pools", "contexts", env=BOT)
     assert [one["name"] for one in mine["pools"]] == ["own", "team"] and mine["contexts"][0]["name"] == "agent:bot"
-    # nothing is stored: what is removed is gone from the next answer
+    # nothing is stored: the next answer is without what was removed
     (repo.root / ".claude/skills/ocr/SKILL.md").unlink()
     assert [one["name"] for one in ask(repo, "skills")["skills"]] == ["pdf"]
     repo.kl("remember", "plan", "x", "--tier", "long")

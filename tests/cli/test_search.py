@@ -50,7 +50,7 @@ def test_documents_records_and_code_are_one_list(shop: Checkout) -> None:
     assert all(one["parts"]["bm25"] > 0 for one in found["results"])
     assert ask(shop, "refund", "--kind", "record")["counts"] == {"record": 1}
     assert {one["kind"] for one in ask(shop, "refund", "--collection", "repository")["results"]} == {"document"}
-    # the same door
+    # the other command answers the same
     done = shop.kl("knowledge", "search", "how do I refund an order", "--explain", "--format", "json", "--top", "10")
     assert json.loads(done.stdout) == found
     assert shop.kl("knowledge", "search", "refund", "--rerank", "--topic", "stack").returncode == 2
