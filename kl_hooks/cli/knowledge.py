@@ -376,13 +376,16 @@ def links(page: str, shape: str) -> None:
 @top_option(200, 1000)
 @format_option()
 def backlinks(page: str, limit: int, shape: str) -> None:
-    """List the places that link to a page, with their line."""
+    """List the places that link to a page, with their line: of pages, and of other documents, such as a README."""
+    from kl_hooks.documents.neighborhood import add_linking_documents
     from kl_hooks.records.page_search import backlinks as ask
     from kl_hooks.records.page_search import get_page
 
     ws = workspace()
     found = get_page(ws, page)
-    _print_places(found, "backlinks", ask(ws, found), shape, "nothing links to it.", limit)
+    with agent_access(ws) as may:
+        places = add_linking_documents(ws, found, ask(ws, found), may)
+    _print_places(found, "backlinks", places, shape, "nothing links to it.", limit)
 
 
 @click.command(epilog="Example: kl knowledge mentions ADR-0007")

@@ -18,7 +18,7 @@ from kl_hooks.cli.output import initialized_workspace, path_from_root, print_ans
 from kl_hooks.cli.record_output import agent_access, records_by_status
 from kl_hooks.clock import iso
 from kl_hooks.documents.collections import collections
-from kl_hooks.documents.indexing import sync_documents, visible_documents
+from kl_hooks.documents.indexing import indexed_documents, sync_documents, visible_documents
 from kl_hooks.errors import UsageProblem
 from kl_hooks.evidence.provenance import agent
 from kl_hooks.model.text import one_line
@@ -124,7 +124,7 @@ def _contexts(ws: Workspace, may: Visibility) -> _Rows:
 
 def _collections(ws: Workspace, may: Visibility) -> _Rows:
     sync_documents(ws)
-    documents = visible_documents(ws, None, may).values()
+    documents = indexed_documents(ws, visible_documents(ws, None, may))
     return [
         {"name": one.name, "status": one.status, "strategy": one.chunking.strategy,
          "documents": sum(some.collection == one.name for some in documents),

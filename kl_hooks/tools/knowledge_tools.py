@@ -172,6 +172,7 @@ def _search(ws: Workspace, given: Arguments) -> Any:
 
 def _places(ws: Workspace, given: Arguments, verb: str) -> Any:
     from kl_hooks.documents.meaning import add_pages_near
+    from kl_hooks.documents.neighborhood import add_linking_documents
     from kl_hooks.records import page_search
     from kl_hooks.records.query import NO_LIMIT
 
@@ -181,7 +182,7 @@ def _places(ws: Workspace, given: Arguments, verb: str) -> Any:
         found, _ = add_pages_near(ws, page, by_words, given["least"])
     else:
         found = (
-            page_search.backlinks(ws, page)
+            add_linking_documents(ws, page, page_search.backlinks(ws, page))
             if verb == "backlinks"
             else page_search.unlinked_mentions(ws, page, NO_LIMIT)
         )

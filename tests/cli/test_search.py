@@ -197,7 +197,12 @@ def test_related_pages_are_alike_by_words_or_by_meaning(shop: Checkout, meaning:
     # a link is an edge that a question can be limited to
     edges = shop.kl("graph", "neighbors", "docs/refunds.md", "--relation", "references").stdout
     assert "file:docs/returns.md" in edges and "refund_order" not in edges
-    assert "docs/returns.md:3" in shop.kl("knowledge", "backlinks", "docs/refunds.md").stdout
+    shop.write("README.md", "# Shop\n\nSells things.\n\nSee [[Refunds|how]], not `[[Refunds]]`.\n")
+    done = shop.kl("knowledge", "backlinks", "docs/refunds.md", "--format", "json")
+    lines = [(one["path"], one["line"]) for one in json.loads(done.stdout)["backlinks"]]
+    assert lines == [("docs/returns.md", 3), ("README.md", 5)]
+    shop.write(".kl/policy.yaml", "version: 1\nrules:\n  - name: readme\n    deny: {paths: [README.md]}\n")
+    assert "README" not in shop.kl("knowledge", "backlinks", "docs/refunds.md", env=AGENT).stdout
     # bytes that are no text reach no model
     ask(shop, "\udcff cash", "--mode", "vector")
     assert meaning.asked[-1] == "\ufffd cash"
