@@ -37,6 +37,8 @@ class Attempt:
 
     receipt: Receipt
     result: Evidence
+    environment: str
+    """Digest of everything in the environment of the run that may make a test behave otherwise."""
 
     @property
     def run(self) -> str:
@@ -51,11 +53,9 @@ class Attempt:
     def passed(self) -> bool:
         return self.result.outcome == "passed"
 
-    @property
-    def environment(self) -> str:
-        """Digest of everything in the environment that may make a test behave otherwise."""
-        known = {key: value for key, value in self.receipt.environment.items() if key not in _VOLATILE}
-        return digest("environment/1", known)
+
+def _environment(receipt: Receipt) -> str:
+    return digest("environment/1", {key: some for key, some in receipt.environment.items() if key not in _VOLATILE})
 
 
 class Comparison:
@@ -72,10 +72,11 @@ class Comparison:
         for receipt in receipts:
             if receipt.tree is None or receipt.moved:
                 continue
+            environment = _environment(receipt)
             for one in receipt.evidence:
                 name = one.subject.removeprefix("test:")
                 if name in wanted and one.kind == "TestResult":
-                    found.setdefault(name, []).append(Attempt(receipt, one))
+                    found.setdefault(name, []).append(Attempt(receipt, one, environment))
         return found
 
     def symbols(self, test: str, one: Attempt, other: Attempt) -> tuple[tuple[str, ...], bool]:
@@ -218,7 +219,7 @@ class FlakyPasses:
         found = self.tests.get(subject.removeprefix("test:")) if receipt.source == "pytest" else None
         if found is None:
             return None
-        witness, own = found.failed, Attempt(receipt, found.passed.result)
+        witness, own = found.failed, Attempt(receipt, found.passed.result, _environment(receipt))
         if witness.environment != own.environment:
             return None
         content = (receipt.tree, receipt.tree_all)
