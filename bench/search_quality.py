@@ -1,12 +1,16 @@
 """What a search in documentation finds: questions whose answer is known, by words, by meaning and by both.
 
     python -m bench.search_quality [--set NAME] [--clones FOLDER] [--losses] [--fusion rrf|weighted|simple|cascade]
+    python -m bench.search_quality --strategies [--set NAME] [--clones FOLDER]
 
 The questions are in `bench/data/questions`: each with the page and the heading that answers it. A file
 names a repository and a commit; it is cloned from there unless `--clones` has `owner+name` in it. An answer is found
 where a passage of that page, under that heading or inside it, is among the first results. R@5 is the share of the
 questions of which one is among the first five; MRR the mean of one over its place. `datasette` is for tuning weights,
 the others judge them.
+
+`--strategies` compares the ways of cutting documents. There an answer is found where a passage has a line of the
+section that answers: most ways know no headings, and their passages begin under one and end under another.
 """
 
 from __future__ import annotations
@@ -23,6 +27,7 @@ from statistics import fmean
 from typing import Final, NamedTuple
 
 from kl_hooks.config.settings import STRATEGIES
+from kl_hooks.documents.chunking import Chunking, cut
 from kl_hooks.documents.search import MODES, MOST, Options, Result, search
 from kl_hooks.index.fusion import FUSIONS
 from kl_hooks.workspace import Workspace, open_workspace
@@ -78,6 +83,21 @@ def answers(one: Question, base: str, result: Result) -> bool:
     return plain(one.heading) in {plain(heading) for heading in (chunk.title, *chunk.heading)}
 
 
+def sections(found: QuestionSet, root: Path) -> dict[tuple[str, str], tuple[int, int]]:
+    """(page, heading) of each question → the first and the last line under it."""
+    known = {}
+    for one in found.questions:
+        name = f"{found.base}{one.page}"
+        own = [
+            passage for passage in cut(name, (root / name).read_bytes(), Chunking()).passages
+            if plain(one.heading) in {plain(heading) for heading in passage.heading}
+        ]  # fmt: skip
+        # under the title alone: the page up to its first section
+        some = own or cut(name, (root / name).read_bytes(), Chunking()).passages[:1]
+        known[one.page, one.heading] = min(p.first_line for p in some), max(p.last_line for p in some)
+    return known
+
+
 def checked_out(found: QuestionSet, clones: Path | None, folder: Path, *, code: bool = False) -> Path:
     """The repository at its commit, with only the documentation in it (`code`: and everything else): in `folder`."""
     name = "+".join(found.url.split("/")[-2:])
@@ -104,16 +124,31 @@ def _is_of(path: str, glob: str) -> bool:
     return fnmatchcase(path, glob) and path.count("/") == glob.count("/")
 
 
-def places(ws: Workspace, found: QuestionSet, mode: str, options: Options) -> list[int]:
-    """Of each question the place of the first result that answers it; 0: none of the first fifty does."""
+def places(
+    ws: Workspace, found: QuestionSet, mode: str, options: Options,
+    lines_of: Mapping[tuple[str, str], tuple[int, int]] | None = None,
+) -> list[int]:  # fmt: skip
+    """Of each question the place of the first result that answers it; 0: none of the first fifty does.
+
+    `lines_of`: see `sections`; then a passage answers that has one of these lines.
+    """
     made = []
     for one in found.questions:
         answer = search(ws, one.text, mode, top_k=MOST, kinds=("document",), options=options)
         if answer.mode != mode:
             raise SystemExit(f"{mode} can't run: {answer.notes}")
-        hits = (place for place, result in enumerate(answer.results, 1) if answers(one, found.base, result))
+        hits = (
+            place for place, result in enumerate(answer.results, 1)
+            if (answers(one, found.base, result) if lines_of is None
+                else has_lines(f"{found.base}{one.page}", lines_of[one.page, one.heading], result))
+        )  # fmt: skip
         made.append(next(hits, 0))
     return made
+
+
+def has_lines(page: str, wanted: tuple[int, int], result: Result) -> bool:
+    """Whether a passage of a page has one of these lines."""
+    return result.path == page and result.line <= wanted[1] and result.end_line >= wanted[0]
 
 
 def recall(found: Sequence[int], first: int = 5) -> float:
@@ -138,6 +173,30 @@ def judgements(found: Mapping[str, Sequence[int]]) -> Iterator[str]:
     yield f"  hybrid - vector {100 * over:+.1f} points (goal 0): {'met' if over >= 0 else 'missed'}"
 
 
+def compare_strategies(found: QuestionSet, clones: Path | None, options: Options) -> Iterator[str]:
+    """A line for each way of cutting documents."""
+    yield "  strategy   passages  keyword R@5  MRR    hybrid R@5  MRR"
+    for strategy in STRATEGIES:
+        with tempfile.TemporaryDirectory() as folder:
+            root = checked_out(found, clones, Path(folder))
+            lines_of = sections(found, root)
+            ws = opened(root, strategy)
+            cells = []
+            for mode in ("keyword", "hybrid"):
+                some = places(ws, found, mode, options, lines_of)
+                cells.append(f"{recall(some):11.3f}  {fmean(1 / place if place else 0 for place in some):.3f}")
+            with ws.store.reading("graph") as db:
+                assert db is not None
+                ((count,),) = db.rows("SELECT COUNT(*) FROM document_chunks")
+        yield f"  {strategy:10} {count:8}  {'  '.join(cells)}"
+
+
+def opened(root: Path, strategy: str) -> Workspace:
+    """A workspace whose documents are cut so."""
+    (root / ".kl/config.yaml").write_text(f"version: 1\ndocuments:\n  strategy: {strategy}\n", encoding="utf-8")
+    return open_workspace(root)
+
+
 def main() -> int:
     """Print the tables; 0 if all ran."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -148,17 +207,19 @@ def main() -> int:
     parser.add_argument("--fusion", choices=FUSIONS, default=Options().fusion)
     parser.add_argument("--rerank", action="store_true")
     parser.add_argument("--strategy", choices=STRATEGIES, default=STRATEGIES[0], help="how documents are cut")
+    parser.add_argument("--strategies", action="store_true", help="compare the ways of cutting documents")
     parser.add_argument("--code", action="store_true", help="with the source, as a repository has it")
     parser.add_argument("--mode", dest="modes", action="append", choices=MODES)
     args = parser.parse_args()
     for name in args.names or names:
-        some = read_questions(name)
+        some, options = read_questions(name), Options(args.fusion, args.rerank)
+        if args.strategies:
+            print(f"{name}: {len(some.questions)} questions")
+            for line in compare_strategies(some, args.clones, options):
+                print(line, flush=True)
+            continue
         with tempfile.TemporaryDirectory() as folder:
-            ws = open_workspace(checked_out(some, args.clones, Path(folder), code=args.code))
-            options = Options(args.fusion, args.rerank)
-            settings = f"version: 1\ndocuments:\n  strategy: {args.strategy}\n"
-            (ws.root / ".kl/config.yaml").write_text(settings, encoding="utf-8")
-            ws = open_workspace(ws.root)
+            ws = opened(checked_out(some, args.clones, Path(folder), code=args.code), args.strategy)
             modes = [mode for mode in MODES if mode in (args.modes or MODES)]
             found = {mode: places(ws, some, mode, options) for mode in modes}
         print(f"{name}{' (tuning)' if name == TUNING else ''}: {len(some.questions)} questions")
