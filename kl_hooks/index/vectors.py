@@ -40,7 +40,7 @@ def update_vectors(
     model = embedder_of(ws)
     key = _key(model)
     with ws.store.reading("graph") as db:
-        known = _known(db, key) if db is not None else set()
+        known, last = _known(db, key) if db is not None else (set(), 0)
     missing = sorted(set(hashes) - known)
     for start in range(0, len(missing), _BLOCK):
         found = texts(missing[start : start + _BLOCK])
@@ -48,7 +48,7 @@ def update_vectors(
         some = sorted(found, key=lambda one: (len(found[one]), one))
         rows = embed(model, [found[one] for one in some])
         with ws.store.writing("graph", "kl (vectors)") as db, db.transaction():
-            _append(db, model, some, rows)
+            last = _append(db, model, some, rows, last)
         if progress is not None:
             progress(min(start + _BLOCK, len(missing)), len(missing))
     if len(known - set(hashes)) > len(hashes) + _BLOCK:
@@ -65,7 +65,7 @@ def vectors_state(ws: Workspace, db: Rows) -> str:
 
 def without_vectors(ws: Workspace, db: Rows, hashes: Collection[str]) -> set[str]:
     """Return those of these texts that have no vector of this workspace's model."""
-    return set(hashes) - _known(db, _key(embedder_of(ws))) if hashes else set()
+    return set(hashes) - _known(db, _key(embedder_of(ws)))[0] if hashes else set()
 
 
 def nearest(
@@ -171,10 +171,11 @@ def _key(model: Embedder) -> str:
     return f"{model.name} {model.version}"
 
 
-def _known(db: Rows, key: str) -> set[str]:
+def _known(db: Rows, key: str, after: int = 0) -> tuple[set[str], int]:
+    """The texts that have vectors in the blocks after one, and the last block."""
     # `vectors` is the last column: SQLite does not read it for a query that only asks for its length
-    rows = db.rows(f"SELECT hashes FROM vector_blocks WHERE {_WHOLE} ORDER BY block", (key,))
-    return {one for (hashes,) in rows for one in hashes.split("\n")}
+    rows = db.rows(f"SELECT hashes, block FROM vector_blocks WHERE {_WHOLE} AND block > ? ORDER BY block", (key, after))
+    return {one for hashes, _ in rows for one in hashes.split("\n")}, rows[-1][1] if rows else after
 
 
 def _read(numpy: Any, db: Rows, key: str, number: int) -> tuple[str, Any, Any]:
@@ -184,30 +185,36 @@ def _read(numpy: Any, db: Rows, key: str, number: int) -> tuple[str, Any, Any]:
     return hashes, numpy.frombuffer(data, numpy.int8, offset=4 * size).reshape(size, dimension), scales
 
 
-def _append(db: Rows, model: Embedder, hashes: Sequence[str], rows: Any) -> None:
-    """Store vectors; those that another process stored meanwhile are omitted. Inside a transaction."""
+def _append(db: Rows, model: Embedder, hashes: Sequence[str], rows: Any, after: int) -> int:
+    """Store vectors, without those that another process stored after a block; return the last block.
+
+    Inside a transaction. Only new blocks are read: all of them for each block of 100,000 texts would take seconds.
+    """
     import numpy
 
     key = _key(model)
-    there = _known(db, key)
+    there, last = _known(db, key, after)
     places = [place for place, one in enumerate(hashes) if one not in there]
     if not places:
-        return
+        return last
     for (dimension,) in db.rows(f"SELECT dimension FROM vector_blocks WHERE {_WHOLE} LIMIT 1", (key,)):
         _refuse_dimension(model, dimension, rows.shape[1])
     rows = rows[places]
     scales = numpy.abs(rows).max(axis=1) / 127
     codes = numpy.rint(rows / numpy.where(scales > 0, scales, 1)[:, None]).astype(numpy.int8)
-    _write(db, key, [hashes[place] for place in places], codes, scales)
+    last = _write(db, key, [hashes[place] for place in places], codes, scales)
     # whoever changes the model has decided: the vectors of the one before are only a weight
     db.execute(f"DELETE FROM vector_blocks WHERE NOT ({_WHOLE})", (key,))
+    return last
 
 
-def _write(db: Rows, key: str, hashes: Sequence[str], codes: Any, scales: Any) -> None:
+def _write(db: Rows, key: str, hashes: Sequence[str], codes: Any, scales: Any) -> int:
+    number: int
     ((number,),) = db.rows("SELECT COALESCE(MAX(block), 0) + 1 FROM vector_blocks WHERE model = ?", (key,))
     data = scales.astype("<f4").tobytes() + codes.tobytes()
     sql = "INSERT INTO vector_blocks (model, block, size, dimension, hashes, vectors) VALUES (?, ?, ?, ?, ?, ?)"
     db.execute(sql, (key, number, len(hashes), codes.shape[1], "\n".join(hashes), data))
+    return number
 
 
 def _compact(ws: Workspace, key: str, hashes: Collection[str]) -> None:

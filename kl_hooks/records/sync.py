@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 
 # Characters of a section that are indexed.
 _LONGEST_SECTION: Final = 100_000
+# Pages that are read and written together: the texts of 5,000 would take 100 MB.
+_PAGES_AT_ONCE: Final = 1000
 _KINDS: Final = "kinds"
 _CHANGE: Final = "change"
 # Raised when something else of a file is indexed than before: then every file is read again.
@@ -268,10 +270,12 @@ def _sync_pages(
         text = read_page(ws, path) if "[[" in record.body or "](" in record.body else None
         node = _record_node(ws.kinds[record.kind], record)
         _write_page_row(db, ws, Page(path, node, record.id, record.title), "", text)
-    texts = {path: read_page(ws, path) for path in stale}
-    for path, text in texts.items():
-        _write_page_row(db, ws, Page(path, f"file:{path}", "", text.title), listed[path], text)
-    _index_sections(db, texts, vanished)
+    _index_sections(db, {}, vanished)
+    for start in range(0, len(stale), _PAGES_AT_ONCE):
+        texts = {path: read_page(ws, path) for path in stale[start : start + _PAGES_AT_ONCE]}
+        for path, text in texts.items():
+            _write_page_row(db, ws, Page(path, f"file:{path}", "", text.title), listed[path], text)
+        _index_sections(db, texts, ())
     _resolve_links(ws, db, read, vanished)
 
 
