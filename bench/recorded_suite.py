@@ -1,10 +1,11 @@
 """Whether a recorded run of the tests makes packages better or worse: the same tasks with and without one.
 
-    python -m bench.recorded_suite --repo CLONE … [--each 8] [--last 300]
+    python -m bench.recorded_suite --repo CLONE … [--each 8] [--last 300] [--documents]
 
 RUNS THE TESTS OF THESE REPOSITORIES in scratch clones: code of strangers, so this is no command of kl. A task is a
 past commit: its message, without paths and IDs, asked at its parent. Printed is the mean share of the changed files and
 symbols that the delivered package shows, without a recorded run and after one, and the difference with its interval.
+`--documents` runs nothing: it compares packages with no document indexed and with those of the repository.
 """
 
 from __future__ import annotations
@@ -59,6 +60,25 @@ def compare(path: Path, each: int, last: int, seed: int) -> list[tuple[tuple[flo
     return rows
 
 
+def compare_documents(path: Path, each: int, last: int, seed: int) -> list[tuple[tuple[float, ...], tuple[float, ...]]]:
+    """For each task the recalls without documents, and with those of the repository."""
+    repo = find_repository(path)
+    assert repo is not None
+    rows = []
+    for task in find_tasks(repo, last, each, seed):
+        with tempfile.TemporaryDirectory() as folder:
+            clone = scratch(path, Path(folder))
+            git(clone, "checkout", "--quiet", "--detach", task.parent)
+            (clone / ".kl").mkdir(exist_ok=True)
+            gold = Replay(repo, path.name).changed_symbols(task)
+            both = []
+            for settings in ("version: 1\ndocuments:\n  include: [no-such-file]\n", "version: 1\n"):
+                (clone / ".kl/config.yaml").write_text(settings, encoding="utf-8")
+                both.append(tuple(value for budget in BUDGETS for value in recall(clone, task, gold, budget)))
+            rows.append((both[0], both[1]))
+    return rows
+
+
 def report(name: str, rows: Sequence[tuple[tuple[float, ...], tuple[float, ...]]]) -> None:
     """A line for each measure: without, with, and the difference with its 95 % interval."""
     measures = [f"{what} @{budget // 1000}k" for budget in BUDGETS for what in ("files", "symbols")]
@@ -76,10 +96,11 @@ def main() -> int:
     parser.add_argument("--each", type=int, default=8)
     parser.add_argument("--last", type=int, default=300)
     parser.add_argument("--seed", type=int, default=5)
+    parser.add_argument("--documents", action="store_true", help="with and without documents, in place of a run")
     given = parser.parse_args()
     total = []
     for path in given.repo:
-        rows = compare(path, given.each, given.last, given.seed)
+        rows = (compare_documents if given.documents else compare)(path, given.each, given.last, given.seed)
         if rows:
             report(path.name, rows)
         total += rows
