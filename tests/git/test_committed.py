@@ -9,11 +9,11 @@ from tests.support import Checkout
 def test_only_what_is_as_committed_is_like_head(repo: Checkout) -> None:
     ws = repo.workspace()
     assert ws.repo is not None
-    for name in ("same.md", "edited.md", "gone.md", "a b.md"):
+    for name in ("same.md", "edited.md", "gone.md", "a b.md", "d/e.md"):
         repo.write(name, f"{name}\n")
-    names = ["a b.md", "edited.md", "gone.md", "never.md", "new.md", "same.md"]
+    names = ["a b.md", "d/e.md", "edited.md", "gone.md", "never.md", "new.md", "same.md"]
     repo.write("new.md", "x")
-    repo.git("add", "same.md", "edited.md", "gone.md", "a b.md")
+    repo.git("add", "same.md", "edited.md", "gone.md", "a b.md", "d/e.md")
     repo.git("commit", "-qm", "x")
     repo.write("edited.md", "other")
     repo.git("add", "edited.md", "new.md")
