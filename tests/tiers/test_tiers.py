@@ -275,3 +275,19 @@ def test_reading_makes_nothing_where_kl_never_wrote(repo: Checkout) -> None:
     assert answer(repo, "keys")["total"] == 0
     assert answer(repo, "pool", "list")["total"] == 0
     assert sorted(repo.state.rglob("*")) == before
+
+
+def test_a_clock_that_jumps_hides_what_ended_and_loses_nothing(repo: Checkout) -> None:
+    """Forward and back again, as after a machine slept or its time was set."""
+    first = repo.workspace()
+    for tier in ("working", "short"):
+        ask(first, "remember", key=tier, value="here", tier=tier, ttl=60)
+    ask(first, "remember", key="long", value="here", tier="long", importance=50)
+    for jump in (0, -DAY, -400 * DAY, 30 * 60_000_000, 400 * DAY, 0):
+        ws = repo.workspace(now=NOW + jump)
+        ended = jump > 60_000_000
+        found = {tier: ask(ws, "recall", key=tier)["tier"] for tier in ("working", "short", "long")}
+        assert found["long"] == "long"
+        assert (found["working"], found["short"]) == ((None, None) if ended else ("working", "short")), jump
+        stats = ask(ws, "recall_stats")["tiers"]
+        assert stats["long"]["entries"] == 1 and stats["short"]["entries"] == (0 if ended else 1)
