@@ -34,6 +34,7 @@ from kl_hooks.store.sqlite import has_content
 from kl_hooks.workspace import Workspace, open_workspace
 
 _MINIMUM_GIT: Final = (2, 31)
+_UNIGNORE: Final = "echo '!/.kl/' >> .gitignore"
 
 _Facts = Iterator[tuple[str, str, str]]
 """State (`ok`, `remark`, `wrong`), the finding in words, the exact fix (empty: there is none)."""
@@ -95,7 +96,13 @@ def _examine(root: str | None) -> list[_Finding]:
 
 def _set_up_facts(ws: Workspace) -> _Facts:
     if ws.initialized:
+        from kl_hooks.git.repository import ignored_by
+        from kl_hooks.model.manifest import MANIFEST
+
         yield "ok", str(ws.root / ".kl"), ""
+        # as `.*` of some projects does: the gate of a commit sees no manifest then
+        if ws.repo is not None and (rule := ignored_by(ws.repo, MANIFEST)):
+            yield "wrong", f".kl/ is ignored by {rule}: commits and clones don't have it.", _UNIGNORE
     else:
         yield "wrong", "no .kl/ here: nothing is recorded or enforced.", "kl init"
 

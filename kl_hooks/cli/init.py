@@ -34,6 +34,7 @@ from kl_hooks.config.settings import SETTINGS_FILE
 from kl_hooks.config.yaml import ListNode, MapNode, Node, TextNode, load_yaml
 from kl_hooks.errors import EnvironmentProblem, KlError, UsageProblem
 from kl_hooks.git.hooks import PRE_COMMIT_FILE, hook_states
+from kl_hooks.git.repository import ignored_by
 from kl_hooks.model.lifecycle import LIFECYCLE_FILE as LIFECYCLE
 from kl_hooks.model.manifest import BASELINE, MANIFEST, Layer, Manifest
 from kl_hooks.model.symbol import Link
@@ -423,6 +424,8 @@ def _survey_lines(ws: Workspace, found: _Survey) -> Iterator[str]:
         yield f"  exists  {path}"
     if found.seeded:
         yield f"  seeded  {counted(len(found.seeded), 'record')} in .kl/knowledge/   [review them]"
+    if ws.repo is not None and (rule := ignored_by(ws.repo, MANIFEST)):
+        yield f"  ignored .kl/ by {rule}: commits would not have it. Add to .gitignore: !/.kl/"
     yield f"  store   {ws.state.directory}   private to this clone\n"
     if found.snippet:
         yield f"  To check commits, add this to the list `repos` of {PRE_COMMIT_FILE}"

@@ -18,10 +18,12 @@ from kl_hooks.cli.record_output import (
     warn_of_unreadable_records,
 )
 from kl_hooks.errors import KlError
+from kl_hooks.evidence.commits import commits_without_check
 from kl_hooks.evidence.ledger import Entry, count_tests, recent
 from kl_hooks.evidence.provenance import worktree_state
 from kl_hooks.model.claim import Tier
 from kl_hooks.model.manifest import MANIFEST
+from kl_hooks.model.text import name_list
 from kl_hooks.proof.claims import stale_claims
 from kl_hooks.proof.difference import edits_since_green
 from kl_hooks.proof.gate import Proof, had_untracked_files, judge
@@ -70,6 +72,7 @@ def status(shape: str) -> None:
         edits = edits_since_green(ws, db, place) if found.tier is Tier.GUESSED and not seen.gaps else ""
         newest = seen.recent(5)
         drift = next(iter(recent(db, 1, "arch")), None) if db else None
+        facts["unchecked_commits"] = commits_without_check(ws, db) if db and drift and facts["manifest"] else []
         facts["stale_claims"] = (
             [{"id": one.id, "reason": one.reasons[-1]} for one in stale_claims(ws, db)] if db else []
         )
@@ -114,6 +117,9 @@ def _lines(
     yield f"  tree      {short(facts['tree'])}"
     yield from (f"  {'tests' if n == 0 else '':<9} {one}" for n, one in enumerate(tests))
     yield f"  layers    {_layers_line(facts, drift)}"
+    if unchecked := facts["unchecked_commits"]:
+        names = name_list([short(sha, 7) for sha in unchecked], _REASONS)
+        yield f"              no check record: {names}, made without the hook. hint: kl arch check --at {names[:7]}"
     yield f"  known     {_store_line(facts['counts']) or 'nothing yet'}"
     if stale := facts["stale_claims"]:
         total = counted(facts["counts"]["asserted claims"], "asserted claim")

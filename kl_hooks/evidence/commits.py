@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from kl_hooks.clock import iso
 from kl_hooks.evidence.ledger import append
 from kl_hooks.evidence.provenance import producer
-from kl_hooks.git.repository import head
+from kl_hooks.git.repository import git_in, head
 from kl_hooks.model.canonical import digest
 from kl_hooks.model.receipt import Evidence, Receipt
 from kl_hooks.model.symbol import make_id
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 FIRST_READ: Final = 2000
 """Commits that are read the first time, newest first; older ones matter little for today's code."""
 CURSOR: Final = "commits"
+_CHECKED: Final = 100
+"""Newest commits that are looked at for a check of their layers."""
 COLUMNS: Final = "sha, tree, parents, at, author, subject, body, files, trailers"
 _LOGGED: Final = "SELECT sha, at, subject, body, files, tree, author, receipt, parents FROM commit_log"
 
@@ -152,3 +154,24 @@ def commits_by_sha(db: Database, shas: Sequence[str]) -> dict[str, LoggedCommit]
     """Those of these commits that are in the log, by hash."""
     rows = db.rows(f"{_LOGGED} WHERE sha IN ({placeholders(shas)})", tuple(shas)) if shas else []
     return {row[0]: _logged(row) for row in rows}
+
+
+def commits_without_check(ws: Workspace, db: Database) -> list[str]:
+    """Return the commits of HEAD, newest first, whose layers nobody checked here, of those that are on no branch of a
+    remote and newer than one that was checked. A hook was skipped, or git ran none: rebase, `--no-verify`.
+    """
+    if ws.repo is None:
+        return []
+    some = (f"--max-count={_CHECKED}", "--no-merges", "HEAD")
+    log = git_in(ws.repo, "log", "--format=%H %T", *some, ok=(0, 128))  # 128: there is no commit yet
+    rows = [line.split() for line in log.decode().splitlines()]
+    trees = tuple({tree for _, tree in rows})
+    sql = f"SELECT tree FROM receipt WHERE source = 'arch' AND tree IN ({placeholders(trees)})"
+    checked = {tree for (tree,) in db.rows(sql, trees)} if trees else set()
+    # older ones are from before the hook; where none was checked, no hook does it
+    newer = rows[: max((at for at, (_, tree) in enumerate(rows) if tree in checked), default=0)]
+    unchecked = [sha for sha, tree in newer if tree not in checked]
+    if not unchecked:
+        return []
+    here = set(git_in(ws.repo, "rev-list", *some, "--not", "--remotes").decode().split())
+    return [sha for sha in unchecked if sha in here]

@@ -56,6 +56,13 @@ def git_in(repo: Repository, *args: str, **options: Any) -> bytes:
     return git(*directory_options(repo), *args, cwd=repo.top, **options)
 
 
+def ignored_by(repo: Repository, path: str) -> str:
+    """Return the rule by which git ignores a path that it does not have: `.gitignore:11 (.*)`; empty: none."""
+    rule = git_in(repo, "check-ignore", "-v", "--", path, ok=(0, 1)).decode("utf-8", "replace").partition("\t")[0]
+    place, _, pattern = rule.rpartition(":")
+    return f"{place} ({pattern})" if rule else ""
+
+
 def directory_options(repo: Repository) -> tuple[str, str]:
     """The arguments that name the repository, so that git need not look for it and can't find another."""
     return f"--git-dir={repo.git_dir}", f"--work-tree={repo.top}"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import KL, Checkout, run, sql
+from tests.support import KL, Checkout, checkout, run, sql
 
 
 def test_every_problem_of_the_settings_is_named_with_its_place(repo: Checkout) -> None:
@@ -146,3 +146,14 @@ def test_a_damaged_index_of_git_is_named_with_the_way_to_a_new_one(repo: Checkou
     assert run(["sh", "-c", fix], repo.root).returncode == 0
     assert "smaller" not in repo.kl("doctor").stdout
     assert repo.git("status", "--porcelain") == ""
+
+
+def test_a_set_up_that_git_ignores_is_named_with_the_rule(tmp_path: Path, home: Path) -> None:
+    """Some projects ignore `.*`: the gate of a commit would see no manifest."""
+    repo = checkout(tmp_path / "repo", {".gitignore": "build\n.*\n", "shop.py": "X = 1\n"}, kl=False)
+    assert "  ignored .kl/ by .gitignore:2 (.*): commits would not have it." in repo.kl("init").stdout
+    done = repo.kl("doctor")
+    assert done.returncode == 1 and "ignored by .gitignore:2 (.*): commits and clones don't have it." in done.stdout
+    assert "echo '!/.kl/' >> .gitignore" in done.stdout
+    repo.write(".gitignore", "build\n.*\n!/.kl/\n")
+    assert "ignored" not in repo.kl("doctor").stdout

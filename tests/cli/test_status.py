@@ -150,3 +150,30 @@ def test_parameters_that_hold_a_clock_do_not_make_more_tests(repo: Checkout) -> 
         assert repo.pytest("-q", *args).returncode == 0
     assert json.loads(repo.kl("status", "--format", "json").stdout)["counts"]["tests"] == 2
     assert "2 tests" in repo.kl("status").stdout
+
+
+def test_a_commit_that_skipped_the_hook_has_no_check_record(tmp_path: Path, home: Path) -> None:
+    repo = checkout(tmp_path / "repo", {"shop/__init__.py": "", "shop/a.py": "X = 1\n"})
+    manifest = "version: 1\nlayers:\n  - name: shop\n    paths: [shop]\n"
+    repo.write(".kl/architecture.yaml", manifest)
+    repo.commit("without any hook yet")
+    assert "no check record" not in repo.kl("status").stdout
+    repo.kl("hooks", "install")
+    for text in ("X = 2\n", "X = 3\n"):
+        repo.write("shop/a.py", text)
+        repo.git("add", "-A")
+        repo.kl("arch", "check", "--staged")  # as the hook does
+        repo.git("commit", "-q", "--no-verify", "-m", "checked")
+    assert "no check record" not in repo.kl("status").stdout
+    repo.write("shop/a.py", "X = 4\n")
+    repo.git("commit", "-q", "--no-verify", "-am", "skipped")
+    sha = repo.git("rev-parse", "HEAD").strip()
+    short = f"no check record: {sha[:7]}, made without the hook. hint: kl arch check --at {sha[:7]}"
+    assert short in repo.kl("status").stdout
+    assert json.loads(repo.kl("status", "--format", "json").stdout)["unchecked_commits"] == [sha]
+    assert repo.kl("arch", "check", "--at", sha[:7]).returncode == 0
+    assert "no check record" not in repo.kl("status").stdout
+    repo.write("shop/a.py", "X = 5\n")
+    repo.git("commit", "-q", "--no-verify", "-am", "pushed")
+    repo.git("update-ref", "refs/remotes/origin/main", "HEAD")
+    assert "no check record" not in repo.kl("status").stdout  # the remote's checks are its own
