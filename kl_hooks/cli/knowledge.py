@@ -184,6 +184,14 @@ class _SearchCommand(click.Command):
         return [*super().get_params(ctx), *(one for one in whole.params if one.name in _OF_SEARCH)]
 
 
+def _search_whole(ctx: click.Context, selects: object, **options: Any) -> None:
+    if selects:
+        raise click.UsageError("--topic and --all select records; `kl search` and its options have neither.")
+    from kl_hooks.cli.search import search as whole
+
+    ctx.invoke(whole, **options)
+
+
 @click.command(cls=_SearchCommand, epilog="Example: kl knowledge search utf-8 names")
 @click.argument("words", nargs=-1, required=True)
 @click.option("--kind", "kinds", multiple=True, metavar="KIND", help="Only of this kind, or `page`; may be repeated.")
@@ -204,11 +212,7 @@ def search(
     """
     ctx = click.get_current_context()
     if any(ctx.get_parameter_source(name) is not click.core.ParameterSource.DEFAULT for name in options):
-        if topic or everything:
-            raise click.UsageError("--topic and --all select records; `kl search` and its options have neither.")
-        from kl_hooks.cli.search import search as whole
-
-        ctx.invoke(whole, query=words, kinds=kinds, top_k=limit, shape=shape, **options)
+        _search_whole(ctx, topic or everything, query=words, kinds=kinds, top_k=limit, shape=shape, **options)
         return
     from kl_hooks.evidence.claims import claim_to_dict
     from kl_hooks.kinds.topics import Selection

@@ -58,7 +58,7 @@ def test_a_task_gives_a_cited_package(repo: Path) -> None:
     out = kl(repo, "fix rounding in `round_total`").stdout
     assert out.startswith("[Pipeline Knowledge] cp-")
     assert " of 6,000 characters   " in out.splitlines()[0]
-    assert "- src/shop/price.py\n  round_total:4  | Round a checkout total half up.\n" in out
+    assert "- src/shop/price.py\n  round_total:4\n  | def round_total(cents: int) -> int:\n" in out
     assert "send_mail" not in out
 
 
@@ -137,7 +137,7 @@ def test_explain_adds_scores_after_the_package(repo: Path) -> None:
     now = ("--now", "2026-11-21")
     plain = kl(repo, "round_total", *now).stdout
     explained = kl(repo, "round_total", "--explain", *now).stdout
-    assert explained.startswith(plain + "\n") and "  function:shop.price.round_total  [summary]  " in explained
+    assert explained.startswith(plain + "\n") and "  function:shop.price.round_total  [full]  " in explained
 
 
 def test_a_file_instead_of_stdout(repo: Path, tmp_path: Path) -> None:

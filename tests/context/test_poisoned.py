@@ -67,6 +67,8 @@ def values(kind: Kind, shape: str, before: str = "") -> dict[str, object]:
     for field in kind.all_fields:
         if field.internal or field.choices or field.name in ("status", "source", "authority", "feature_id"):
             continue
+        if kind.folders and field.name == "version":
+            continue  # of a skill: refused where it is none
         if field.type == "text":
             made[field.name] = f"{before}{poisoned(shape)}"
         elif field.type == "line":
