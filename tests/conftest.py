@@ -25,10 +25,20 @@ settings.register_profile("thorough", deadline=None, max_examples=400)
 settings.load_profile("ci")
 
 TESTS = HERE / "tests"
-ONCE = ("arch/test_contracts.py", "arch/test_import_run.py", "bench", "ci", "cli", "self")
+ONCE = (
+    "arch/test_contracts.py",
+    "arch/test_import_run.py",
+    "bench",
+    "ci",
+    "cli",
+    "precommit",
+    "self",
+    "skills",
+    "tiers",
+)
 """Files and folders of tests that show the same on every interpreter, so that a second one need not repeat them: other
 tools in processes of their own, our documentation and source as text, and commands, of which all code below the command
-line has tests of its own.
+line has tests of its own; of what runs on both databases, the runs on a server, whose SQL it judges itself.
 """
 ON_EACH = (
     "cli/test_doctor.py", "cli/test_entry.py", "cli/test_graph.py", "cli/test_main.py", "cli/test_states.py",
@@ -89,7 +99,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if on_server and item.get_closest_marker("local_database"):
             item.add_marker(pytest.mark.skip("about the file of a clone's database"))
-        if _is_once(item.path):
+        on_server_too = (
+            isinstance(item, pytest.Function)
+            and hasattr(item, "callspec")
+            and (item.callspec.params.get("database") == "postgresql")
+        )
+        if on_server_too or _is_once(item.path):
             item.add_marker("once")
     items.sort(key=lambda item: item.get_closest_marker("slow") is None)
 
