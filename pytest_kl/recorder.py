@@ -447,7 +447,8 @@ class Recorder:
                 self._traces.append(self._tracer.plain())
             except Exception as problem:
                 self._tracer.fail(problem)
-                self._executed = {"trouble": _text(problem)}  # else there is nothing to record, and nobody sees why
+                # else there is nothing to record, and no line has the reason
+                self._executed = {"trouble": _text(problem)}
             self._tracer = None
 
     def _record_executed(self, recording: Recording, journal: Journal) -> None:

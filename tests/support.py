@@ -112,7 +112,7 @@ class Checkout:
         return open_workspace(folder or self.root, clock=FixedClock(now), environ=dict(os.environ))
 
     def edit(self, *statements: str) -> None:
-        """Edit the database of evidence and records behind kl's back, as whoever owns it can."""
+        """Edit the database of evidence and records behind kl's back, as its owner can."""
         with self.workspace().store.writing() as db:
             for statement in statements:
                 db.execute(statement)

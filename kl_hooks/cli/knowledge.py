@@ -82,7 +82,7 @@ _COMMANDS = {
     "registry": "Skills, agents, pools, contexts, collections and kinds, as they are now.",
     "list": "Records of every kind.",
     "show": "One record of any kind, by its id.",
-    "search": "Find records, claims and pages; with options of kl search all of it.",
+    "search": "Find records, claims and pages; with options of kl search code, too.",
     "proposals": "List what agents proposed and nobody has decided about.",
     "accept": "Accept what an agent proposed.",
     "reject": "Reject what an agent proposed.",

@@ -49,7 +49,7 @@ def registry(names: tuple[str, ...], snapshot: Path | None, shape: str) -> None:
     """List skills in force, agents, pools, contexts, collections of documents and kinds of records, as they are now.
 
     REGISTRY is one of: skills, agents, pools, contexts, collections, kinds. All of them where none is named. What the
-    caller may not see is not listed. A snapshot is for people to write; it has only what everybody may read.
+    caller may not see is not listed. A snapshot is for people to write; it has only what every reader may see.
     """
     ws = initialized_workspace()
     for name in names:
@@ -91,7 +91,7 @@ def _skills(ws: Workspace, may: Visibility) -> _Rows:
 
 
 def _agents(ws: Workspace, may: Visibility) -> _Rows:
-    """Whoever a skill names or used one."""
+    """The agents that a skill names, or that used one."""
     has: dict[str, list[str]] = {}
     for one in all_skills(ws):
         for name in one.many("agents") if may.shows(one) else ():

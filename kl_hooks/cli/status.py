@@ -119,7 +119,7 @@ def _lines(
     yield f"  layers    {_layers_line(facts, drift)}"
     if unchecked := facts["unchecked_commits"]:
         names = name_list([short(sha, 7) for sha in unchecked], _REASONS)
-        yield f"              no check record: {names}, made without the hook. hint: kl arch check --at {names[:7]}"
+        yield f"              no check record, made without the hook: {names}. hint: kl arch check --at {names[:7]}"
     yield f"  known     {_store_line(facts['counts']) or 'nothing yet'}"
     if stale := facts["stale_claims"]:
         total = counted(facts["counts"]["asserted claims"], "asserted claim")

@@ -132,8 +132,7 @@ def fulfil(what: str, force: bool, shape: str) -> None:
             raise UsageProblem(f"{error}.", place="kl task fulfil") from None
         print_answer(shape, {"schema": "kl.task.fulfil/1", "token": made}, [f"{made} is there."])
         return
-    _works(ws, None)  # warns of tokens that are none
-    done = complete_task(ws, what, force=force, by=by, authority="agent" if agent(ws.environ) else "")
+    done = complete_task(ws, what, _works(ws, None), force=force, by=by, authority="agent" if agent(ws.environ) else "")
     gives = list(Work.of(done.task).produces)
     rows = [f"{done.task.id}  done  {done.task.title}"]
     rows += [f"    there now: {', '.join(gives)}"] if gives else []

@@ -110,9 +110,9 @@ _CHARACTERS_PER_SYMBOL: Final = 66
 packages were not filled and missed symbols of the best file (of 240 tasks, symbols at 4,000 tokens .896, now .953)."""
 _LEAST_SYMBOLS: Final = 25
 _BODIES_FROM: Final = 8_000
-"""Characters of a budget (2,000 tokens) from which on bodies are shown: in smaller ones they cost files (ADR-0028).
-And the text of passages, where there is code: prose has words of every task. In smaller ones they are a line each:
-on three packages of 1,000 to 1,500 tokens their text was 40 percent, before the first line of code."""
+"""Characters of a budget (2,000 tokens) from which on bodies and the text of passages are shown beside names of code.
+In smaller ones bodies cost files, and passages, which have words of every task, were 40 percent of the text before the
+first line of code (ADR-0028)."""
 _BODIES: Final = 2
 _CHARACTERS_PER_DOC: Final = 1_000
 """Symbols whose first docstring line is shown: one for each so many characters."""

@@ -157,8 +157,10 @@ def commits_by_sha(db: Database, shas: Sequence[str]) -> dict[str, LoggedCommit]
 
 
 def commits_without_check(ws: Workspace, db: Database) -> list[str]:
-    """Return the commits of HEAD, newest first, whose layers nobody checked here, of those that are on no branch of a
-    remote and newer than one that was checked. A hook was skipped, or git ran none: rebase, `--no-verify`.
+    """Return the commits of HEAD without a check of their layers here, newest first.
+
+    Of those that are on no branch of a remote, and newer than one that was checked: a hook was skipped, or git ran
+    none (rebase, `--no-verify`).
     """
     if ws.repo is None:
         return []

@@ -4,7 +4,7 @@ A clone's are lines of `refs/notes/kl/events/<writer>`: each line is a batch of 
 are only added, and merged as a set; an event has a key, so one that is in two batches is one.
 
 They count as receipts do (ADR-0037): where a key that the reader trusts signed the batch, asked when they are read.
-Batches of other keys are not stored, so whoever can push can neither claim nor reject anything here.
+Batches of other keys are not stored, so a push alone can neither claim nor reject anything here.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ ORIGINS: Final = {
     ),
     IMPORTED: OriginMeaning(
         "imported, and no trusted key signed it", "its hashes fit",
-        "where it comes from, or that anything ran: it is somebody's word, and no gate counts it",
+        "where it comes from, or that anything ran: it is an assertion, and no gate counts it",
     ),
     "signed": OriginMeaning(
         "signed by a trusted key of a person",

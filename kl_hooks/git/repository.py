@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
 from kl_hooks.git.run import GitFailed, git
+from kl_hooks.model.text import one_line
 
 # A flag that rev-parse does not know is printed as it is: a separator that paths with newlines survive.
 _MARK: Final = "--kl-next"
@@ -60,7 +61,7 @@ def ignored_by(repo: Repository, path: str) -> str:
     """Return the rule by which git ignores a path that it does not have: `.gitignore:11 (.*)`; empty: none."""
     rule = git_in(repo, "check-ignore", "-v", "--", path, ok=(0, 1)).decode("utf-8", "replace").partition("\t")[0]
     place, _, pattern = rule.rpartition(":")
-    return f"{place} ({pattern})" if rule else ""
+    return one_line(f"{place} ({pattern})", 120) if rule else ""
 
 
 def directory_options(repo: Repository) -> tuple[str, str]:

@@ -512,7 +512,7 @@ class SegmentWriter:
     def add_prose(self, owner: str, documents: Sequence[Mapping[Field, Sequence[str]]], corpus: int) -> list[int]:
         """Write documents of which the terms of each field are given, now or later; return how many each has.
 
-        Without positions: nobody asks what is next to what in prose, and they are most of what would be written.
+        Without positions: no search asks what is next to what in prose, and they are most of what would be written.
         """
         totals, counts = [0] * len(Field), list[int]()
         postings = self._postings.setdefault(corpus, {})

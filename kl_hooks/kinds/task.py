@@ -234,13 +234,15 @@ class Completed(NamedTuple):
     """Why the outcome could not be recorded yet; empty: it is."""
 
 
-def complete_task(ws: Workspace, identifier: str, *, force: bool, by: str, authority: str = "") -> Completed:
+def complete_task(
+    ws: Workspace, identifier: str, works: Works, *, force: bool, by: str, authority: str = ""
+) -> Completed:
     """Mark a task as done and record how it ended, once. UsageProblem where something that it requires is not there.
 
-    `force` completes it nevertheless; `authority`: of the outcome, else that of its kind.
+    `works`: the recorded ones; `force` completes it nevertheless; `authority`: of the outcome, else that of its kind.
     """
     record = get_record(ws, identifier, "task")
-    missing = Work.of(record).missing(Works.load(ws, None).fulfilled(ws))
+    missing = Work.of(record).missing(works.fulfilled(ws))
     if missing and not force:
         hint = f"Mark it as fulfilled: kl task fulfil {missing[0]} (or --force)"
         raise UsageProblem(f"requires {', '.join(missing)}, which is not there.", place=record.id, hint=hint)

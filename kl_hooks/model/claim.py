@@ -49,7 +49,7 @@ class Observation:
     attested: bool = False
     """Whether its producer is proven, by the signature of a trusted key. Nothing in the environment proves one."""
     asserted: bool = False
-    """Whether it is hard by somebody's word alone: imported, and no trusted key signed it (ADR-0047)."""
+    """Whether it is hard by an assertion alone: imported, and no trusted key signed it (ADR-0047)."""
 
 
 _EXECUTION: Final = frozenset({"TestResult", "ExitCode"})

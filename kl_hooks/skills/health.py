@@ -310,7 +310,7 @@ def _states(ws: Workspace) -> dict[str, tuple[str, int, int]]:
     for one in list_events(ws, name=_CONFLICT):
         key, state, at = str(one.body.get("key")), str(one.body.get("state")), micros(one.at)
         since = found[key][1] if key in found and state != STATES[0] else at
-        # whoever takes a repair back (git checkout) has the conflict again: nobody decided that it is none
+        # a repair that is taken back (git checkout) leaves the conflict open again: no person decided about it
         found[key] = ("" if one.body.get("reason") == _REPAIRED else state, since, at)
     return found
 
@@ -472,13 +472,13 @@ def _alike(
     for a, b, similarity in pairs:
         one, other = active[a], active[b]
         if similarity >= _DUPLICATE:
-            # whoever took the place of the other already, by a repair that was cut off after its first change or by
-            # hand; then whoever is used more is known to work; then the first by name, which never changes
+            # first the one that took the place of the other already, by a repair that was cut off or by
+            # hand; then the one that is used more and so known to work; then the first by name, which never changes
             order = sorted((one, other), key=lambda skill: (
                 not {skill_node(one.title), skill_node(other.title)} & set(skill.many("succeeds")),
                 -facts.get(skill.title, Facts()).uses, skill.title))  # fmt: skip
             stays, ends = (skill.title for skill in order)
-            # in this order: once one is deprecated they are no duplicates, and nobody would add the relation
+            # in this order: once one is deprecated they are no duplicates, and nothing would add the relation
             repairs = (
                 Repair(stays, {"succeeds": f"+ {skill_node(ends)}"}, f"{stays}: succeeds {ends}"),
                 Repair(ends, {"status": "deprecated"}, f"{ends}: deprecated"),

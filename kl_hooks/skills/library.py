@@ -70,7 +70,7 @@ class Discovery:
     by: tuple[str, ...]
     """What took part: words, meaning, graph."""
     not_in_force: int
-    """Skills that are drafts, deprecated, without a valid name, or that nobody has accepted."""
+    """Skills that are drafts, deprecated, without a valid name, or not accepted."""
     note: str = ""
     """Why meaning took no part; empty: it did."""
 

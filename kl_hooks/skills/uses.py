@@ -415,7 +415,7 @@ def measure(found: Sequence[Use], results: Mapping[str, bool | None], now: int) 
 def better_variants(found: Sequence[Use], results: Mapping[str, bool | None]) -> dict[str, tuple[str, str]]:
     """Return ID of a skill → (its best variant, the rates as text), where two or more can be compared. Pure.
 
-    By success rate, from five judged uses on; of two equal ones it is the SKILL.md, which nobody has to change.
+    By success rate, from five judged uses on; of two equal ones it is the SKILL.md, which needs no change then.
     """
     judged: dict[str, dict[str, list[bool]]] = defaultdict(lambda: defaultdict(list))
     for one in found:

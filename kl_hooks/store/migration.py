@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
 from kl_hooks.store.database import Database, Row, placeholders
@@ -19,9 +19,6 @@ from kl_hooks.store.files import sync_folder, write_atomic
 from kl_hooks.store.locks import store_lock
 from kl_hooks.store.sqlite import open_sqlite, side_files
 from kl_hooks.store.store import Store, migrate
-
-if TYPE_CHECKING:
-    pass
 
 _BATCH: Final = 2000
 _WHAT: Final = "moving the store"

@@ -188,7 +188,7 @@ def _delete(ws: Workspace, kind: Kind, given: Arguments) -> Any:
 def work_tools() -> Iterator[Tool]:
     """What agents ask and record of work: the order of tasks, gates, the features of a text, failed approaches."""
     yield Tool(
-        "task_plan", "Which tasks can be done side by side, in which order; cycles, and what nobody produces.", {},
+        "task_plan", "Which tasks can be done side by side, in which order; cycles, and what no task produces.", {},
         lambda ws, given: Works.load(ws, None).plan(ws).to_dict(),
     )  # fmt: skip
     yield Tool(
@@ -241,8 +241,10 @@ def _eligible(ws: Workspace, given: Arguments) -> Any:
 def _fulfil(ws: Workspace, given: Arguments) -> Any:
     require_initialized(ws)
     if ":" not in given["id"]:
-        done = complete_task(ws, given["id"], force=given["force"], by=author(ws), authority="agent")
-        return {"id": done.task.id, "produces": list(Work.of(done.task).produces), "outcome": done.outcome or None}
+        works = Works.load(ws, None)
+        done = complete_task(ws, given["id"], works, force=given["force"], by=author(ws), authority="agent")
+        plain = {"id": done.task.id, "produces": list(Work.of(done.task).produces), "outcome": done.outcome or None}
+        return plain | ({"note": f"{done.aside} The outcome waits for the next one."} if done.aside else {})
     try:
         return {"token": record_fulfilled(ws, given["id"], author(ws))}
     except ValueError as error:

@@ -168,7 +168,7 @@ def test_a_commit_that_skipped_the_hook_has_no_check_record(tmp_path: Path, home
     repo.write("shop/a.py", "X = 4\n")
     repo.git("commit", "-q", "--no-verify", "-am", "skipped")
     sha = repo.git("rev-parse", "HEAD").strip()
-    short = f"no check record: {sha[:7]}, made without the hook. hint: kl arch check --at {sha[:7]}"
+    short = f"no check record, made without the hook: {sha[:7]}. hint: kl arch check --at {sha[:7]}"
     assert short in repo.kl("status").stdout
     assert json.loads(repo.kl("status", "--format", "json").stdout)["unchecked_commits"] == [sha]
     assert repo.kl("arch", "check", "--at", sha[:7]).returncode == 0

@@ -11,7 +11,7 @@ from kl_hooks.evidence.trust import ORIGINS
 
 COUNTS = {
     "local": ("one observation: *inferred*", "inferred", "not proven"),
-    "imported": ("somebody's word: *assumed*, and nothing for a gate", "assumed", "not proven"),
+    "imported": ("an assertion: *assumed*, and nothing for a gate", "assumed", "not proven"),
     "signed": ("one observation of a proven producer: *inferred*", "inferred", "not proven"),
     "ci": ("the same, and *verified* with `--from ci`", "inferred", "verified"),
 }

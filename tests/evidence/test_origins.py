@@ -24,7 +24,7 @@ def test_each_origin_is_shown_with_what_it_proves_and_counts_so(
     assert ci.kl("sync", "--sign", str(keys["ci"])).returncode == 0
     assert bob.kl("sync", "--pull").returncode == 0
     assert json.loads(bob.kl("claim", "list", "--format", "json").stdout)["total"] == 0, "of notes nothing is claimed"
-    # what a person imported is shown as somebody's word
+    # what a person imported is shown as an assertion
     file = tmp_path / "bundle"
     assert ci.kl("evidence", "export", "--sign", str(keys["ci"]), "-o", str(file)).returncode == 0
     assert bob.kl("evidence", "import", "bundle", str(file)).returncode == 0

@@ -43,7 +43,7 @@ FILES = {
     "test_calc.py": "from calc import add\n\n\ndef test_add():\n    assert add(1, 2) == 3\n",
 }
 GOLDEN = Path(__file__).with_name("golden.intoto.jsonl")
-"""A bundle of a run with a passed and a failed test, signed with a key that nobody has any more."""
+"""A bundle of a run with a passed and a failed test, signed with a key that was deleted."""
 PASSED = [("test_calc.py::test_add", "passed", 5)]
 
 

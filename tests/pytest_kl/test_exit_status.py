@@ -30,11 +30,10 @@ def run_with(folder: Path, conftest: str, exit_code: int) -> tuple[Recorded, str
     return only(folder), done.stdout + done.stderr
 
 
-def refuted(run: Recorded, printed: str, why: str) -> None:
-    """The run is no evidence, for this reason, and the person is informed after pytest's own summary."""
-    assert (run.result["verdict"], run.result["exit"]) == ("inconclusive", 1)
-    assert why in run.why
-    assert f"kl: run {run.id}: now recorded as inconclusive: {why}" in printed
+def is_refuted(run: Recorded, printed: str, why: str) -> bool:
+    """True where the run is no evidence, for this reason, and the person is informed after pytest's own summary."""
+    recorded = (run.result["verdict"], run.result["exit"]) == ("inconclusive", 1) and why in run.why
+    return recorded and f"kl: run {run.id}: now recorded as inconclusive: {why}" in printed
 
 
 @pytest.mark.parametrize(
@@ -50,7 +49,7 @@ def refuted(run: Recorded, printed: str, why: str) -> None:
 )
 def test_an_exception_after_the_tests(tmp_path: Path, conftest: str) -> None:
     run, printed = run_with(tmp_path, conftest, 1)
-    refuted(run, printed, "pytest failed after the tests: RuntimeError: late")
+    assert is_refuted(run, printed, "pytest failed after the tests: RuntimeError: late")
 
 
 @pytest.mark.parametrize("way", ["sys.exit(7)", "raise SystemExit(7)"])
@@ -63,7 +62,7 @@ def test_an_exit_in_a_cleanup(tmp_path: Path, way: str) -> None:
 
 def test_a_status_that_a_wrapper_around_pytest_returns(tmp_path: Path) -> None:
     run, printed = run_with(tmp_path, WRAPPER + "yield\n    return 1", 1)
-    refuted(run, printed, "exit status 1, yet no failure was reported")
+    assert is_refuted(run, printed, "exit status 1, yet no failure was reported")
 
 
 @pytest.mark.parametrize("where", ["conftest.py", "cleanup"])

@@ -11,7 +11,7 @@ import random
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -210,14 +210,20 @@ OPERATIONS = (
 )  # fmt: skip
 
 
-def ask_evidence(ws: Workspace, dice: random.Random) -> object:
-    names, tree = dice.sample(NAMES, 3), f"{dice.randint(0, 9):040x}"
-    asked: tuple[Callable[[Database], object], ...] = (
+def evidence_questions(names: Sequence[str], trees: Sequence[str]) -> tuple[Callable[[Database], object], ...]:
+    """What commands ask of evidence, about these tests and content trees."""
+    return (
         chain_head, count_tests, all_runs, lambda db: list(assertions(db)),
-        lambda db: recent(db, 9, everything=True), lambda db: list_receipts(db, 3),
+        lambda db: recent(db, 99, everything=True), lambda db: list_receipts(db, 3),
         lambda db: failing_runs(db, 9, "pytest"), lambda db: failed_results(db, 9),
-        lambda db: results_of(db, names, 9), lambda db: entries_of_tree(db, [tree]),
-        lambda db: [found and plain(found) for found in (executed_of_run(db, run) for run in runs_with_symbols(db, 2))],
+        lambda db: results_of(db, names, 9), lambda db: [entries_of_tree(db, [tree]) for tree in trees],
+        lambda db: [found and plain(found) for found in (executed_of_run(db, run) for run in runs_with_symbols(db, 9))],
+    )  # fmt: skip
+
+
+def ask_evidence(ws: Workspace, dice: random.Random) -> object:
+    asked: tuple[Callable[[Database], object], ...] = (
+        *evidence_questions(dice.sample(NAMES, 3), [f"{dice.randint(0, 9):040x}"]),
         lambda db: tests_of_symbols(db, ["function:app.m.f1", "function:app.m.f2"]),
         lambda db: runtime_imports(db, 5), lambda db: newest_commits(db, 5), lambda db: audit(db, read_marks(ws)),
     )  # fmt: skip
@@ -267,8 +273,8 @@ def two_sides(folder: Path, url: str, name: str) -> Iterator[tuple[Side, Side]]:
     sides[1].ws.store.server.close()
 
 
-def compare(sides: tuple[Side, Side], steps: int, seed: int = 0) -> None:
-    """Take the steps on both sides; AssertionError at the first that differs."""
+def difference(sides: tuple[Side, Side], steps: int, seed: int = 0) -> str:
+    """Take the steps on both sides; return the first two answers that differ, as text; empty: all are equal."""
     names = [str(one.ws.root) for one in sides]
     for number in range(steps):
         local, shared = (one.step(seed * 1_000_003 + number, number) for one in sides)
@@ -276,7 +282,9 @@ def compare(sides: tuple[Side, Side], steps: int, seed: int = 0) -> None:
             left, right = (repr(one).replace(name, "ROOT") for one, name in zip((local, shared), names, strict=True))
             at = next((n for n, pair in enumerate(zip(left, right, strict=False)) if pair[0] != pair[1]), 0)
             found = [f"{one[:40]} … {one[max(at - 80, 0) : at + 400]}" for one in (left, right)]
-            assert left == right, "\n".join([f"step {number} of seed {seed}", *found])
+            if left != right:
+                return "\n".join([f"step {number} of seed {seed}", *found])
+    return ""
 
 
 def main() -> None:
@@ -291,7 +299,8 @@ def main() -> None:
         for begin in range(0, steps, _HISTORY):
             history = f"history{seed + begin // _HISTORY}"
             with two_sides(folder / history, server.url(), history) as sides:
-                compare(sides, min(steps - begin, _HISTORY), seed + begin // _HISTORY)
+                found = difference(sides, min(steps - begin, _HISTORY), seed + begin // _HISTORY)
+                assert not found, found
             seconds = time.perf_counter() - start
             print(
                 f"{begin + _HISTORY:,} random operations, seeds from {seed}: equal answers, {seconds:.0f} s", flush=True
