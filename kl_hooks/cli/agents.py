@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kl_hooks.cli.options import format_option
-from kl_hooks.cli.output import echo_line, initialized_workspace, print_answer, warn
+from kl_hooks.cli.output import echo_line, format_option, initialized_workspace, print_answer, warn
 from kl_hooks.errors import CLEAN, FINDINGS, EnvironmentProblem
 from kl_hooks.tools.agent_adapters import AGENTS
 

@@ -18,8 +18,17 @@ from kl_hooks.arch.content import STAGED, WORKTREE, fork_point, manifest_on_disk
 from kl_hooks.arch.layer_check import Verdict
 from kl_hooks.arch.report import output_lines
 from kl_hooks.cli.groups import LazyGroup
-from kl_hooks.cli.options import format_option
-from kl_hooks.cli.output import counted, echo, echo_json, echo_line, echo_lines, path_from_root, warn, workspace
+from kl_hooks.cli.output import (
+    counted,
+    echo,
+    echo_json,
+    echo_line,
+    echo_lines,
+    format_option,
+    path_from_root,
+    warn,
+    workspace,
+)
 from kl_hooks.errors import UsageProblem
 from kl_hooks.model.manifest import BASELINE, MANIFEST
 from kl_hooks.model.text import one_line

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import click
 
-from kl_hooks.cli.options import format_option
-from kl_hooks.cli.output import echo, echo_json, warn, workspace
+from kl_hooks.cli.output import echo, echo_json, format_option, warn, workspace
 
 if TYPE_CHECKING:
     from kl_hooks.workspace import Workspace

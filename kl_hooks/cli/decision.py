@@ -7,8 +7,16 @@ from pathlib import Path
 
 import click
 
-from kl_hooks.cli.options import format_option
-from kl_hooks.cli.output import counted, echo, echo_json, initialized_workspace, print_answer, warn, workspace
+from kl_hooks.cli.output import (
+    counted,
+    echo,
+    echo_json,
+    format_option,
+    initialized_workspace,
+    print_answer,
+    warn,
+    workspace,
+)
 from kl_hooks.cli.record_output import print_record, record_line, warn_of_index_problems
 from kl_hooks.errors import FINDINGS, UsageProblem
 from kl_hooks.evidence.provenance import agent

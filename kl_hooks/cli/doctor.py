@@ -19,8 +19,7 @@ from typing import Final, NamedTuple
 import click
 
 from kl_hooks.cli.evidence import accepted_line
-from kl_hooks.cli.options import format_option
-from kl_hooks.cli.output import counted, print_answer
+from kl_hooks.cli.output import counted, format_option, print_answer
 from kl_hooks.errors import EnvironmentProblem, KlError, StoreBusy, StoreDamaged, StoreNewer
 from kl_hooks.evidence.capture import spool_folders
 from kl_hooks.evidence.integrity import edited_headers, read_marks, rollbacks

@@ -13,14 +13,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kl_hooks.cli.options import format_option, top_option
 from kl_hooks.cli.output import (
     counted,
     echo,
+    format_option,
     print_answer,
     print_list,
     progress,
     short,
+    top_option,
     warn,
     workspace,
 )

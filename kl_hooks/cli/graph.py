@@ -12,8 +12,20 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import click
 
 from kl_hooks.cli.groups import LazyGroup
-from kl_hooks.cli.options import F, Option, format_option, top_option
-from kl_hooks.cli.output import counted, echo, echo_json, echo_line, echo_lines, progress, warn, workspace
+from kl_hooks.cli.output import (
+    F,
+    Option,
+    counted,
+    echo,
+    echo_json,
+    echo_line,
+    echo_lines,
+    format_option,
+    progress,
+    top_option,
+    warn,
+    workspace,
+)
 from kl_hooks.code.query.serialize import answer_to_dict, link_to_dict, page_to_dict, path_to_dict, symbol_to_dict
 from kl_hooks.errors import UsageProblem
 from kl_hooks.model.text import one_line

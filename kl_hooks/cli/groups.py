@@ -1,6 +1,7 @@
 """Command groups whose commands are imported only when they are called.
 
-`kl GROUP VERB` is the function VERB in `kl_hooks/cli/GROUP.py`, with `_` after it where Python has that name.
+`kl GROUP VERB` is the function VERB in `kl_hooks/cli/GROUP.py`, with `_` after it where Python has that name; it is
+GROUP_VERB where groups that share a module have the same VERB.
 """
 
 from __future__ import annotations
@@ -36,9 +37,9 @@ class LazyGroup(click.Group):
         return self.load(name) if name in self._lines else None
 
     def load(self, name: str) -> click.Command:
-        """Return the object `name` of the module, or `name_` where Python has that name already."""
+        """Return the object `name` of the module: `GROUP_name` if groups share it, `name_` if Python has that name."""
         found = vars(import_module(self._module.format(self._places.get(name, name))))
-        command: click.Command = found.get(f"{name}_") or found[name]
+        command: click.Command = found.get(f"{self.name}_{name}") or found.get(f"{name}_") or found[name]
         return command
 
     def resolve_command(

@@ -7,8 +7,7 @@ from typing import Any
 
 import click
 
-from kl_hooks.cli.options import format_option
-from kl_hooks.cli.output import print_answer, warn, workspace
+from kl_hooks.cli.output import format_option, print_answer, warn, workspace
 from kl_hooks.errors import CLEAN, FINDINGS, EnvironmentProblem, UsageProblem
 from kl_hooks.git.repository import Repository
 from kl_hooks.store.files import read_small

@@ -28,8 +28,7 @@ from kl_hooks.arch.layers import layer_lookup
 from kl_hooks.arch.manifest_parser import read_manifest
 from kl_hooks.arch.packages import product_packages
 from kl_hooks.arch.propose import propose
-from kl_hooks.cli.options import format_option
-from kl_hooks.cli.output import counted, print_answer, print_list, warn, workspace
+from kl_hooks.cli.output import counted, format_option, print_answer, print_list, warn, workspace
 from kl_hooks.config.settings import SETTINGS_FILE
 from kl_hooks.config.yaml import ListNode, MapNode, Node, TextNode, load_yaml
 from kl_hooks.errors import EnvironmentProblem, KlError, UsageProblem

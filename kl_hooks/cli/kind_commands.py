@@ -12,13 +12,18 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from kl_hooks.cli.options import F, about_option, format_option, not_in_force_option, top_option, topic_option
 from kl_hooks.cli.output import (
+    F,
+    about_option,
     confirm,
     counted,
+    format_option,
     initialized_workspace,
+    not_in_force_option,
     print_answer,
     print_list,
+    top_option,
+    topic_option,
     warn,
     workspace,
 )

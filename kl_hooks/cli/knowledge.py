@@ -14,17 +14,21 @@ import click
 
 from kl_hooks.cli.groups import LazyGroup
 from kl_hooks.cli.kind_commands import decide_changes, sign_record
-from kl_hooks.cli.options import about_option, format_option, not_in_force_option, top_option, topic_option
 from kl_hooks.cli.output import (
+    about_option,
     broken_kinds_are_shown,
     confirm,
     counted,
     echo,
     echo_lines,
+    format_option,
     initialized_workspace,
+    not_in_force_option,
     path_from_root,
     print_answer,
     print_list,
+    top_option,
+    topic_option,
     warn,
     workspace,
 )
@@ -179,7 +183,7 @@ class _SearchCommand(click.Command):
     """With the options of `kl search`, which are imported when this command is called and no other."""
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
-        from kl_hooks.cli.search import search as whole
+        from kl_hooks.cli.document import search as whole
 
         return [*super().get_params(ctx), *(one for one in whole.params if one.name in _OF_SEARCH)]
 
@@ -187,7 +191,7 @@ class _SearchCommand(click.Command):
 def _search_whole(ctx: click.Context, selects: object, **options: Any) -> None:
     if selects:
         raise click.UsageError("--topic and --all select records; `kl search` and its options have neither.")
-    from kl_hooks.cli.search import search as whole
+    from kl_hooks.cli.document import search as whole
 
     ctx.invoke(whole, **options)
 

@@ -57,8 +57,20 @@ COMMANDS = {
 }
 """Command → its line in the help; it is the object of the same name in the module of the same name, or in `_PLACES`."""
 
-_PLACES = {"recall": "remember", "forget": "remember", "keys": "remember", "session": "remember"}
-"""Command → the module that it shares with another one."""
+_PLACES = {
+    **dict.fromkeys(("run", "commits"), "capture"),
+    **dict.fromkeys(("claim", "proof"), "proof"),
+    **dict.fromkeys(("remember", "recall", "forget", "keys", "session", "pool"), "tiers"),
+    **dict.fromkeys(("store", "sync", "trust"), "sharing"),
+    **dict.fromkeys(("tool", "mcp", "serve"), "tools"),
+    "search": "document",
+    "seed": "interview",
+    "stats": "context",
+    **dict.fromkeys(("task", "turn", "outcome", "objective", "gate", "role", "feature"), "work"),
+    "failure": "finding",
+    "proposal": "skill",
+}
+"""Command or kind → the module that it shares with others."""
 
 KINDS = {
     "decision": "What was decided, why, and what it governs.",
@@ -335,7 +347,7 @@ class KindGroup(LazyGroup):
     """`kl decision`: what every kind has, its changes of status, and what only it has."""
 
     def __init__(self, name: str, line: str) -> None:
-        super().__init__(name, help=line, module=f"kl_hooks.cli.{name}")
+        super().__init__(name, help=line, module=f"kl_hooks.cli.{_PLACES.get(name, name)}")
         self._kind_name = name
 
     def list_commands(self, ctx: click.Context) -> list[str]:

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from kl_hooks.cli.options import format_option
-from kl_hooks.cli.output import print_answer, warn, workspace
+from kl_hooks.cli.output import format_option, print_answer, warn, workspace
 from kl_hooks.errors import CLEAN, ENVIRONMENT_ERROR
 
 if TYPE_CHECKING:

@@ -14,15 +14,19 @@ import click
 
 from kl_hooks.cli.groups import LazyGroup
 from kl_hooks.cli.kind_commands import decide_changes
-from kl_hooks.cli.options import ABOUT, Option, format_option, given, top_option
 from kl_hooks.cli.output import (
+    ABOUT,
+    Option,
     confirm,
     counted,
     echo,
     echo_json,
     echo_lines,
+    format_option,
+    given,
     initialized_workspace,
     print_answer,
+    top_option,
     warn,
     workspace,
 )
@@ -591,7 +595,7 @@ def configure(top_k: int | None, auto_extract: bool | None, shape: str) -> None:
 @format_option()
 def stats(shape: str) -> None:
     """How much each tier of memory has that you can read, how often it was read, and what is due for promotion."""
-    from kl_hooks.cli.remember import print_statistics
+    from kl_hooks.cli.tiers import print_statistics
 
     print_statistics(shape)
 
@@ -609,7 +613,7 @@ _CONTEXT_COMMANDS = {
 }
 
 
-@click.group(cls=LazyGroup, module="kl_hooks.cli.memory_context", lines=_CONTEXT_COMMANDS)
+@click.group(cls=LazyGroup, module="kl_hooks.cli.tiers", lines=_CONTEXT_COMMANDS)
 def context() -> None:
     """Persistent contexts: what an agent keeps beyond its sessions, in versions. Your own has your name."""
 

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from kl_hooks.cli.options import format_option
-from kl_hooks.cli.output import initialized_workspace, path_from_root, print_answer, warn
+from kl_hooks.cli.output import format_option, initialized_workspace, path_from_root, print_answer, warn
 from kl_hooks.cli.record_output import agent_access, records_by_status
 from kl_hooks.clock import iso
 from kl_hooks.documents.collections import collections

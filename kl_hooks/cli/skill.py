@@ -1,4 +1,4 @@
-"""`kl skill`: the commands that only skills have."""
+"""`kl skill` and `kl proposal`: the commands that only skills and proposals of skills have."""
 
 from __future__ import annotations
 
@@ -6,8 +6,16 @@ from typing import Any
 
 import click
 
-from kl_hooks.cli.options import format_option, given, top_option
-from kl_hooks.cli.output import counted, initialized_workspace, print_answer, print_list, warn
+from kl_hooks.cli.output import (
+    counted,
+    format_option,
+    given,
+    initialized_workspace,
+    print_answer,
+    print_list,
+    top_option,
+    warn,
+)
 from kl_hooks.cli.record_output import agent_access, print_record, warn_of_index_problems
 from kl_hooks.clock import iso
 from kl_hooks.errors import CLEAN, FINDINGS, EnvironmentProblem, UsageProblem
@@ -277,3 +285,19 @@ def adopt(id: str, shape: str) -> None:
     """Write the SKILL.md of a proposal that a person approved, exactly as it was then. For people."""
     ws = initialized_workspace()
     print_record(ws, proposals.adopt(ws, id), shape)
+
+
+@click.command(epilog="Example: kl proposal approve PROP-0001")
+@click.argument("id")
+@format_option()
+def approve(id: str, shape: str) -> None:
+    """Approve a proposal, and propose what it requires and does not exist: at most three skills, three levels deep."""
+    ws = initialized_workspace()
+    record, made = proposals.approve(ws, id)
+    print_record(ws, record, shape)
+    for reason in proposals.suspicions(record):
+        warn(f"{record.id} reads like an instruction to its reviewer: {reason}")
+    for one in made:
+        warn(f"{one.id} proposed: {one.title}, which {record.title} needs")
+    if shape == "text":
+        warn(f"to write its SKILL.md: kl skill adopt {record.id}")

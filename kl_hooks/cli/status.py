@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kl_hooks.cli.evidence import all_evidence, failure_text, hints, proven_content, receipt_line
-from kl_hooks.cli.options import format_option
-from kl_hooks.cli.output import counted, echo_json, echo_lines, short, workspace
+from kl_hooks.cli.output import counted, echo_json, echo_lines, format_option, short, workspace
 from kl_hooks.cli.record_output import (
     records_by_status,
     waiting_for_a_person,

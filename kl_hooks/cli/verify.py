@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import click
 
 from kl_hooks.cli.evidence import all_evidence, failure_text, hints, proven_content
-from kl_hooks.cli.options import format_option
-from kl_hooks.cli.output import counted, echo, echo_json, echo_lines, short, workspace
+from kl_hooks.cli.output import counted, echo, echo_json, echo_lines, format_option, short, workspace
 from kl_hooks.errors import CLEAN, ENVIRONMENT_ERROR, FINDINGS, EnvironmentProblem, UsageProblem
 from kl_hooks.evidence.ingestion import Snapshot
 from kl_hooks.evidence.ledger import Entry
