@@ -25,9 +25,8 @@ from typing import Final, NamedTuple
 from bench.corpora import WHEELS, python_files, unzipped
 from bench.measure import ROOT
 from kl_hooks.code.file_facts import named_facts
-from kl_hooks.code.linker import CONSTRUCTOR, used_links
+from kl_hooks.code.linker import CONSTRUCTOR, Resolver, used_links
 from kl_hooks.code.modules import ModuleIndex
-from kl_hooks.code.resolver import Resolver
 from kl_hooks.code.scanner.python import scan_python
 from kl_hooks.code.scanner.references import RELATIONS, uses_of
 from kl_hooks.code.scanner.symbols import symbol_rows

@@ -25,10 +25,18 @@ from kl_hooks.arch.layers import THROUGH_METHOD, covers, is_through, layer_looku
 from kl_hooks.arch.manifest import load_manifest
 from kl_hooks.arch.packages import is_product
 from kl_hooks.arch.report import problems_to_list, violation_to_dict
+from kl_hooks.code.import_edits import (
+    LIBRARIES,
+    NOTED,
+    Unfixable,
+    Uses,
+    any_of,
+    first_side_effect,
+    need,
+    parsed,
+    rewrite,
+)
 from kl_hooks.code.modules import plain_name
-from kl_hooks.code.rewrite.edit import Unfixable, rewrite
-from kl_hooks.code.rewrite.import_use import LIBRARIES, NOTED, Uses, first_side_effect, need
-from kl_hooks.code.rewrite.source_text import any_of, parsed
 from kl_hooks.code.scanner.parser import lines_of
 from kl_hooks.errors import UsageProblem
 from kl_hooks.git import files

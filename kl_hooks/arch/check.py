@@ -87,7 +87,7 @@ def _loosened(
     after = Rules("", seen.manifest, seen.baseline)
     if before is None or before.manifest is None or before.same(after):
         return ()
-    from kl_hooks.arch.rule_changes import loosened_rules
+    from kl_hooks.arch.baseline import loosened_rules
 
     modules = found.modules if found else {}
     try:

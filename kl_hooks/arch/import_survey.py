@@ -40,7 +40,7 @@ from kl_hooks.model.symbol import Link, split_id
 from kl_hooks.workspace import Workspace
 
 if TYPE_CHECKING:
-    from kl_hooks.code.rewrite.import_use import Source
+    from kl_hooks.code.import_edits import Source
     from kl_hooks.model.manifest import Layer, Manifest
 
 
@@ -555,7 +555,7 @@ class Survey:
 
     def kind(self, link: Link) -> str:
         """What the import is needed for in its file: `unused`, `annotations` or `needed` (see `import_use`)."""
-        from kl_hooks.code.rewrite.import_use import NEEDED, NOTED, UNUSED, mention
+        from kl_hooks.code.import_edits import NEEDED, NOTED, UNUSED, mention
 
         if is_through(link.method):
             return NEEDED  # what it is needed for is decided in the files between
@@ -603,8 +603,7 @@ class Survey:
 
     def source(self, path: str) -> Source | None:
         """The parsed file; None where it can't be read or parsed. For files with violations: each is remembered."""
-        from kl_hooks.code.rewrite.import_use import Source
-        from kl_hooks.code.rewrite.source_text import parsed
+        from kl_hooks.code.import_edits import Source, parsed
 
         key = ("source", path)
         if key not in self._memory:

@@ -39,8 +39,9 @@ class LazyGroup(click.Group):
     def load(self, name: str) -> click.Command:
         """Return the object `name` of the module: `GROUP_name` if groups share it, `name_` if Python has that name."""
         found = vars(import_module(self._module.format(self._places.get(name, name))))
-        command: click.Command = found.get(f"{self.name}_{name}") or found.get(f"{name}_") or found[name]
-        return command
+        # a function that is no command may have such a name
+        named = (found.get(one) for one in (f"{self.name}_{name}", f"{name}_", name))
+        return next(one for one in named if isinstance(one, click.Command))
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

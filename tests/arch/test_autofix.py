@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from kl_hooks.arch.autofix import FixResult, fix_violations, on_disk, replace_files
 from kl_hooks.arch.check import run_check
-from kl_hooks.code.rewrite.edit import Unfixable
+from kl_hooks.code.import_edits import Unfixable
 from tests.arch.shop import LAYERS, MANIFEST, ORDER, opened, shop
 from tests.git.repos import write
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from textwrap import dedent
 
 from kl_hooks.code.file_facts import named_facts
-from kl_hooks.code.linker import from_import_links, used_links
+from kl_hooks.code.linker import Resolver, from_import_links, used_links
 from kl_hooks.code.modules import ModuleIndex
-from kl_hooks.code.resolver import Resolver
 from kl_hooks.code.scanner.python import Facts, scan_python
 
 Row = tuple[str, str, str, int, str, int]

@@ -11,7 +11,7 @@ from hypothesis import given, reject
 from hypothesis import strategies as st
 
 import kl_hooks
-from kl_hooks.code.rewrite.arguments import Place, may_accept, parameter_names, takers, users
+from kl_hooks.arch.suggestions import Place, may_accept, parameter_names, takers, users
 
 SAMPLES = sorted(Path(kl_hooks.__file__).parent.rglob("*.py"))[::25]
 

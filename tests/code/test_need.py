@@ -6,7 +6,7 @@ import ast
 
 import pytest
 
-from kl_hooks.code.rewrite.import_use import NEEDED, NOTED, UNUSED, Need, Source, Uses, mention, need
+from kl_hooks.code.import_edits import NEEDED, NOTED, UNUSED, Need, Source, Uses, mention, need
 from kl_hooks.code.scanner.python import scan_python
 
 FUTURE = "from __future__ import annotations\n"

@@ -6,7 +6,7 @@ import ast
 
 import pytest
 
-from kl_hooks.code.rewrite.import_use import first_side_effect
+from kl_hooks.code.import_edits import first_side_effect
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kl_hooks.code.resolver import linearize
+from kl_hooks.code.linker import linearize
 from tests.code.resolving import called, rows
 
 Shape = list[list[int]]

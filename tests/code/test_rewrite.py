@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from kl_hooks.code.rewrite.edit import Unfixable, rewrite
+from kl_hooks.code.import_edits import Unfixable, rewrite
 from kl_hooks.code.scanner.python import scan_python
 
 FUTURE = "from __future__ import annotations\n"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from kl_hooks.code.rewrite import arguments
-from kl_hooks.code.rewrite.arguments import signatures
+from kl_hooks.arch import suggestions
+from kl_hooks.arch.suggestions import signatures
 
 
 @pytest.mark.parametrize(
@@ -23,7 +23,7 @@ def test_from_the_name_to_the_closing_bracket(content: bytes, found: list[tuple[
 
 
 def test_one_that_is_too_long_goes_on_to_the_end() -> None:
-    content = b"def f(" + b"1," * arguments._LONGEST + b")\nx\n"
+    content = b"def f(" + b"1," * suggestions._LONGEST + b")\nx\n"
     assert list(signatures(content)) == [(3, len(content))]
 
 

@@ -6,7 +6,7 @@ import ast
 
 import pytest
 
-from kl_hooks.code.rewrite.import_use import Uses
+from kl_hooks.code.import_edits import Uses
 
 
 @pytest.mark.parametrize(

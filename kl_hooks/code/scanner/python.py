@@ -223,8 +223,7 @@ def scan_python(content: bytes, path: str, module: str) -> Facts:
 def _facts_of_frames(frames: list[Frame], lines: list[bytes], module: str) -> Facts:
     from kl_hooks.code.scanner.imports import as_runtime_imports, with_statements
     from kl_hooks.code.scanner.references import outline_of, uses_of, words_of
-    from kl_hooks.code.scanner.source_words import source_words
-    from kl_hooks.code.scanner.symbols import decorators_of, set_digests, symbol_rows
+    from kl_hooks.code.scanner.symbols import decorators_of, set_digests, source_words, symbol_rows
 
     set_digests(frames)
     symbols, words = symbol_rows(frames, lines, module)

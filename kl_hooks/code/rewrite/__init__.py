@@ -1,1 +1,0 @@
-"""Edits of imports, and what must be known about a file before one is made."""
