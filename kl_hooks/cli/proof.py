@@ -35,6 +35,7 @@ from kl_hooks.model.symbol import ID_PREFIXES, RECORD_ID, full_record_id, is_hex
 from kl_hooks.model.text import name_list, one_line
 from kl_hooks.proof.claims import claims_now, record_claim, search_claims
 from kl_hooks.proof.failures import TestRecord, history_lines, record_of_test, record_to_dict
+from kl_hooks.proof.test_names import TestNames
 
 if TYPE_CHECKING:
     from kl_hooks.proof.impact import Runs, SymbolTest
@@ -309,6 +310,7 @@ def why(test: str, shape: str) -> None:
 
 def _record_lines(found: TestRecord) -> Iterator[str]:
     yield f"test      {found.test}"
+    yield from [f"before    called {name_list(found.names, _CHANGED)}"] if found.names else []
     failure = found.newest_failure
     if failure is None:
         yield f"failures  none in {counted(len(found.attempts), 'recorded run')}"
@@ -326,7 +328,8 @@ def _record_lines(found: TestRecord) -> Iterator[str]:
     for at, one in enumerate(found.attempts[:_RESULTS]):
         ended = one.receipt.ended[:16].replace("T", " ")
         content = f"tree {short(one.receipt.tree, 7)}{'+dirty' if one.receipt.dirty else ''}"
-        yield f"{'' if at else 'runs':<9} {one.run}  {ended}  {one.result.outcome:<7}  {content}"
+        name = f"  as {one.test}" if one.test != found.test else ""
+        yield f"{'' if at else 'runs':<9} {one.run}  {ended}  {one.result.outcome:<7}  {content}{name}"
     if len(found.attempts) > _RESULTS:
         yield f"{'':<9} {len(found.attempts) - _RESULTS} more: --format json"
 
@@ -343,7 +346,14 @@ def flaky(limit: int, shape: str) -> None:
     sync_evidence(ws)
     with ws.store.reading() as db:
         found = flaky_tests(ws, db)
-    plain = {"schema": "kl.proof.flaky/1", "tests": [one.to_dict() for one in found[:limit]], "total": len(found)}
+        names = TestNames(ws, db)
+        now = {one.test: names.current(one.test) for one in found[:limit]}
+    rows = [{**one.to_dict(), "now": now[one.test]} for one in found[:limit]]
+    plain = {"schema": "kl.proof.flaky/2", "tests": rows, "total": len(found)}
     none = "no flaky tests in the recorded runs."
-    lines = (f"{one.test}: {one.rate}; runs {one.failed.run} failed, {one.passed.run} passed" for one in found[:limit])
+    lines = (
+        f"{now[one.test]}: {one.rate}; runs {one.failed.run} failed, {one.passed.run} passed"
+        f"{'' if now[one.test] == one.test else f', as {one.test}'}"
+        for one in found[:limit]
+    )
     print_list(shape, plain, lines, len(found), none)

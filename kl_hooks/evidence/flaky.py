@@ -6,14 +6,14 @@ for the gate alike, until something is changed that the test depends on.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from math import sqrt
 from typing import Any, Final
 
-from kl_hooks.evidence.executed import Executed, executed_of_run, read_pending
+from kl_hooks.evidence.executed import Executed, executed_of_run, read_pending, test_path
 from kl_hooks.evidence.ledger import RETAINED, chain_head, failing_runs
 from kl_hooks.model.canonical import digest
 from kl_hooks.model.receipt import REFUTES, Evidence, Receipt
@@ -46,6 +46,11 @@ class Attempt:
         return self.receipt.run[:_SHORT]
 
     @property
+    def test(self) -> str:
+        """What the test was called in this run."""
+        return self.result.subject.removeprefix("test:")
+
+    @property
     def failed(self) -> bool:
         return self.result.outcome in REFUTES
 
@@ -66,8 +71,13 @@ class Comparison:
         self._known: dict[str, Executed | None] = {}
 
     @staticmethod
-    def attempts(receipts: Sequence[Receipt], wanted: set[str]) -> dict[str, list[Attempt]]:
-        """Test → its results, newest first, of runs that ended and on known content."""
+    def attempts(
+        receipts: Sequence[Receipt], wanted: set[str], names: Mapping[str, str] = {}
+    ) -> dict[str, list[Attempt]]:
+        """Test → its results, newest first, of runs that ended and on known content.
+
+        `names`: what a test was called in some of them → the name under which its results are wanted.
+        """
         found: dict[str, list[Attempt]] = {}
         for receipt in receipts:
             if receipt.tree is None or receipt.moved:
@@ -75,30 +85,36 @@ class Comparison:
             environment = _environment(receipt)
             for one in receipt.evidence:
                 name = one.subject.removeprefix("test:")
+                name = names.get(name, name)
                 if name in wanted and one.kind == "TestResult":
                     found.setdefault(name, []).append(Attempt(receipt, one, environment))
         return found
 
-    def symbols(self, test: str, one: Attempt, other: Attempt) -> tuple[tuple[str, ...], bool]:
+    def symbols(self, one: Attempt, other: Attempt, *, same_test: bool = False) -> tuple[tuple[str, ...], bool]:
         """(the symbols on which the test rests in one of these runs and that differ, whether all could be compared).
 
         A run that fails stops early, so the sets themselves are never equal: the union is compared, by what the other
-        run has recorded of the symbol for whichever test.
+        run has recorded of the symbol for whichever test. `same_test`: the test has another name in the other run, and
+        is known to be the same: nothing of its files is compared.
         """
         a, b = self._executed(one.receipt), self._executed(other.receipt)
-        if a is None or b is None or test not in a.tests or test not in b.tests:
+        if a is None or b is None or one.test not in a.tests or other.test not in b.tests:
             return (), False
         hashes = [dict(found.symbols) for found in (a, b)]
-        needed = {found.symbols[at].symbol for found in (a, b) for at in found.dependencies(test)}
+        files = {test_path(one.test), test_path(other.test)} if same_test else set()
+        needed = {
+            found.symbols[at].symbol for found, name in ((a, one.test), (b, other.test))
+            for at in found.dependencies(name) if found.places[found.symbols[at].symbol] not in files
+        }  # fmt: skip
         known = [name for name in needed if all(name in some for some in hashes)]
         changed = sorted(name for name in known if hashes[0][name] != hashes[1][name])
-        files = a.closure(test) | b.closure(test)
-        unknown = any(path in files for found in (a, b) for path in found.unknown)
+        closure = a.closure(one.test) | b.closure(other.test)
+        unknown = any(path in closure for found in (a, b) for path in found.unknown)
         # what the processes of a test ran and read is not recorded
-        seen = not unknown and test not in a.incomplete and test not in b.incomplete
+        seen = not unknown and one.test not in a.incomplete and other.test not in b.incomplete
         return tuple(changed), seen and len(known) == len(needed) and a.files == b.files
 
-    def contradiction(self, test: str, attempts: Sequence[Attempt]) -> tuple[Attempt, Attempt] | None:
+    def contradiction(self, attempts: Sequence[Attempt]) -> tuple[Attempt, Attempt] | None:
         """The newest failure and pass in one environment where nothing differs that the test depends on.
 
         A pass on a second attempt is both.
@@ -106,7 +122,7 @@ class Comparison:
         counted = [one for one in attempts if one.failed or one.passed]
         for one, other in pairwise(counted):
             if one.failed != other.failed and one.environment == other.environment:
-                changed, complete = self.symbols(test, one, other)
+                changed, complete = self.symbols(one, other)
                 if complete and not changed:
                     return (one, other) if one.failed else (other, one)
         seen: dict[tuple[Any, ...], dict[bool, Attempt]] = {}
@@ -176,7 +192,7 @@ def _found(compare: Comparison, receipts: Sequence[Receipt]) -> list[FlakyTest]:
     tests = {one.subject.removeprefix("test:") for receipt in receipts for one in receipt.evidence}
     found = []
     for test, attempts in compare.attempts(receipts, tests).items():
-        if pair := compare.contradiction(test, attempts):
+        if pair := compare.contradiction(attempts):
             found.append(FlakyTest(test, *pair, *_counts(attempts, pair)))
     return sorted(found, key=lambda one: (-one.failures / one.runs, one.test))
 
@@ -189,8 +205,12 @@ of 20,000 tests are read in 0.4 s."""
 class FlakyPasses:
     """Which passing results are those of a flaky test; read from the store when first asked."""
 
-    def __init__(self, ws: Workspace, db: Database | None) -> None:
-        self._db, self._compare = db, Comparison(ws, db)
+    def __init__(
+        self, ws: Workspace, db: Database | None, renamed: Callable[[Receipt, Receipt], Mapping[str, str]] | None = None
+    ) -> None:
+        """`renamed` gives test functions of a newer run → their names in an older one, where these differ."""
+        self._db, self._compare, self._renamed = db, Comparison(ws, db), renamed
+        self._absent: dict[str, list[str]] = {}
 
     @cached_property
     def tests(self) -> Mapping[str, FlakyTest]:
@@ -216,17 +236,36 @@ class FlakyPasses:
 
         A change of what the test depends on ends it: the runs before show nothing of the new code.
         """
-        found = self.tests.get(subject.removeprefix("test:")) if receipt.source == "pytest" else None
+        name = subject.removeprefix("test:")
+        if receipt.source != "pytest" or not self.tests:
+            return None
+        found = self.tests.get(name) or self._under_earlier_name(name, receipt)
         if found is None:
             return None
-        witness, own = found.failed, Attempt(receipt, found.passed.result, _environment(receipt))
+        result = replace(found.passed.result, subject=f"test:{name}")
+        witness, own = found.failed, Attempt(receipt, result, _environment(receipt))
         if witness.environment != own.environment:
             return None
         content = (receipt.tree, receipt.tree_all)
         if content in [(one.receipt.tree, one.receipt.tree_all) for one in (witness, found.passed)]:
             return found
-        changed, complete = self._compare.symbols(found.test, witness, own)
+        changed, complete = self._compare.symbols(witness, own, same_test=name != found.test)
         return found if complete and not changed else None
+
+    def _under_earlier_name(self, name: str, receipt: Receipt) -> FlakyTest | None:
+        """The flaky test that this one was, when it was called otherwise and had the same content."""
+        if self._renamed is None:
+            return None
+        if receipt.run not in self._absent:
+            reported = {one.subject for one in receipt.evidence}
+            self._absent[receipt.run] = [test for test in self.tests if f"test:{test}" not in reported]
+        function, _, case = name.partition("[")
+        for test in self._absent[receipt.run]:
+            found = self.tests[test]
+            earlier = self._renamed(found.failed.receipt, receipt).get(function)
+            if earlier and (earlier, case) == (test.partition("[")[0], test.partition("[")[2]):
+                return found
+        return None
 
 
 def _counts(attempts: Sequence[Attempt], pair: tuple[Attempt, Attempt]) -> tuple[int, int]:

@@ -437,6 +437,19 @@ def results_of(db: Database, tests: Collection[str], limit: int, source: str = "
     return found
 
 
+def tests_of_runs(db: Database, limit: int, source: str = "pytest") -> list[tuple[Receipt, tuple[str, ...]]]:
+    """The newest runs of a source, newest first, without their results, and the node IDs of their tests."""
+    lists: dict[int, tuple[str, ...]] = {}
+    found = []
+    sql = f"SELECT header, test_list FROM receipt WHERE source = ? AND folded IS NULL AND {_OURS}"
+    for header, test_list in db.rows(f"{sql} ORDER BY seq DESC LIMIT ?", (source, limit)):
+        with suppress(*UNREADABLE):
+            if test_list is not None and test_list not in lists:
+                lists[test_list] = tuple(test_names(db, test_list))
+            found.append((receipt_from_header(json.loads(header), ()), lists.get(test_list, ())))
+    return found
+
+
 def failed_results(db: Database, limit: int) -> list[tuple[str, Evidence]]:
     """(ID of the receipt's run, the failure) of the newest failed results of tests, newest first."""
     rows = db.rows(

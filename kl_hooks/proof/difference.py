@@ -85,10 +85,7 @@ def difference(
 ) -> Difference:
     """Everything about these changes that decides which results are valid. GitFailed."""
     reader = _Reader(repo, changed, other)
-    old, new = symbols_of_files(ws, repo, changed, 0, other), symbols_of_files(ws, repo, changed, 1, other)
-    changes = {
-        path: FileChange(path, before, now, old.get(path), new.get(path)) for path, (before, now) in changed.items()
-    }
+    changes = file_changes(ws, repo, changed, other)
     exclude = _exclude(reader)
     documents = frozenset(path for path in changed if is_document(path, exclude))
     # setup.py is run by what installs the project, before any test, and not imported by one
@@ -96,6 +93,16 @@ def difference(
     whole = tuple(why for path in others if path not in documents and (why := _affects_all(path, reader)))
     reads = {path: why for path in sorted(documents) if (why := _reader_of(path, reader))}
     return Difference(changes, whole, documents, reads, lambda words: mentions(repo, words, other))
+
+
+def file_changes(
+    ws: Workspace, repo: Repository, changed: Mapping[str, tuple[str, str]], other: str | None
+) -> dict[str, FileChange]:
+    """Path → the change of a file, with what both contents define in it. GitFailed."""
+    old, new = symbols_of_files(ws, repo, changed, 0, other), symbols_of_files(ws, repo, changed, 1, other)
+    return {
+        path: FileChange(path, before, now, old.get(path), new.get(path)) for path, (before, now) in changed.items()
+    }
 
 
 def is_document(path: str, exclude: Sequence[str] = ()) -> bool:

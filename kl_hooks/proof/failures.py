@@ -24,6 +24,7 @@ from kl_hooks.model.canonical import digest
 from kl_hooks.model.receipt import REFUTES, Evidence
 from kl_hooks.model.symbol import split_id
 from kl_hooks.model.text import name_list, one_line
+from kl_hooks.proof.test_names import TestNames
 from kl_hooks.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -100,6 +101,8 @@ class FailureHistory:
     """Branch, commit since which it fails there, and the newest such result; None where that is not known."""
     decisions: tuple[tuple[str, str], ...] = ()
     """ID and title of the accepted decisions that govern the file of the failure."""
+    names: tuple[str, ...] = ()
+    """What the test was called in earlier runs, newest first."""
 
 
 def failure_histories(
@@ -118,17 +121,21 @@ def failure_histories(
         for run, evidence in known:
             if run != current:
                 by_signature.setdefault(signature(evidence), {})[evidence.subject.removeprefix("test:")] = None
-        wanted = set(failures)
+        # names that other tests of this run have are theirs
+        tests = TestNames(ws, db, [one for one in waiting if one.run != current])
+        earlier = {test: tuple(name for name in tests.earlier(test) if name not in failures) for test in failures}
+        names = {name: test for test, some in earlier.items() for name in some}
+        wanted = {*failures, *names}
         for evidence in failures.values():
             wanted.update(list(by_signature.get(signature(evidence), ()))[:_RELATED])
         stored = [one.receipt for one in results_of(db, wanted, _RUNS)] if db else []
-        attempts = Comparison.attempts([one for one in (*waiting, *stored) if one.run != current], wanted)
+        attempts = Comparison.attempts([one for one in (*waiting, *stored) if one.run != current], wanted, names)
         changes = _Changes(ws, db)
         found = {}
         for test, evidence in failures.items():
             mark = signature(evidence)
             others = [name for name in by_signature.get(mark, ()) if name != test and name in attempts]
-            made = _history(test, mark, attempts, others, changes, branch)
+            made = _history(test, mark, attempts, others, changes, branch, earlier[test])
             if made.earlier or made.flaky:
                 found[test] = made
     return {test: _with_decisions(ws, one, failures[test]) for test, one in found.items()}
@@ -144,6 +151,8 @@ class TestRecord:
     """Newest first."""
     history: FailureHistory | None
     """None where it never failed, or its newest failure has no relatives."""
+    names: tuple[str, ...] = ()
+    """What it was called in earlier runs, newest first."""
     suspects: tuple[str, ...] = ()
     """Symbols that it rests on and that changed between its newest failure and the pass before; where recorded."""
     passed_before: Attempt | None = None
@@ -157,15 +166,19 @@ def record_of_test(ws: Workspace, name: str) -> TestRecord:
     """The record of a test, named by its node ID or by the end of it. UsageProblem for none, or for several."""
     sync_evidence(ws)
     with ws.store.reading() as db:
-        test = _test_named(db, name.strip().removeprefix("test:")) if db else ""
+        asked = name.strip().removeprefix("test:")
+        names = TestNames(ws, db)
+        test = _test_named(db, names, asked) if db else ""
         if not test or db is None:
             raise UsageProblem("no recorded run had a test of this name.", place=name, hint="See: kl evidence list")
-        receipts = [one.receipt for one in results_of(db, {test}, _RUNS)]
-        attempts = tuple(Comparison.attempts(receipts, {test}).get(test, ()))
+        earlier = names.earlier(test)
+        wanted = {test, *earlier}
+        receipts = [one.receipt for one in results_of(db, wanted, _RUNS)]
+        attempts = tuple(Comparison.attempts(receipts, {test}, dict.fromkeys(earlier, test)).get(test, ()))
         failure, passed = _failure_and_pass(attempts)
-        suspects = _Changes(ws, db).symbols(test, failure, passed)[0] if failure and passed else ()
-    found = failure_histories(ws, {test: failure.result}, failure.receipt.run) if failure else {}
-    return TestRecord(test, attempts, found.get(test), suspects, passed)
+        suspects = _Changes(ws, db).symbols(failure, passed)[0] if failure and passed else ()
+    found = failure_histories(ws, {test: _as_named(test, failure)}, failure.receipt.run) if failure else {}
+    return TestRecord(test, attempts, found.get(test), earlier, suspects, passed)
 
 
 def _failure_and_pass(attempts: Sequence[Attempt]) -> tuple[Attempt | None, Attempt | None]:
@@ -182,31 +195,37 @@ def changed_since_pass(ws: Workspace, tests: Collection[str]) -> dict[str, tuple
         if db is None:
             return {}
         changes = _Changes(ws, db)
-        receipts = [one.receipt for one in results_of(db, set(tests), _RUNS)]
-        for test, attempts in Comparison.attempts(receipts, set(tests)).items():
+        recorded = TestNames(ws, db)
+        names = {name: test for test in tests for name in recorded.earlier(test) if name not in tests}
+        receipts = [one.receipt for one in results_of(db, {*tests, *names}, _RUNS)]
+        for test, attempts in Comparison.attempts(receipts, set(tests), names).items():
             failure, passed = _failure_and_pass(attempts)
             if failure and passed:
-                found[test] = tuple(changes.symbols(test, failure, passed)[0])
+                found[test] = tuple(changes.symbols(failure, passed)[0])
     return found
 
 
-def _test_named(db: Database, name: str) -> str:
+def _test_named(db: Database, names: TestNames, name: str) -> str:
+    """The recorded test of this node ID or end of one, under its name of now; empty for none. UsageProblem."""
     # not LIKE: `_` is in most names, and a wildcard there (SQLite)
     sql = "SELECT nodeid FROM test WHERE nodeid = ? OR SUBSTR(nodeid, LENGTH(nodeid) - LENGTH(?) + 1) = ?"
     rows = db.rows(sql, (name, name, name))
     found = sorted(nodeid for (nodeid,) in rows if nodeid == name or nodeid.removesuffix(name).endswith(("/", ":")))
-    if name in found or len(found) < 2:
-        return name if name in found else "".join(found)
+    if not found:
+        found = [one for one in names.unrecorded() if one == name or one.endswith((f"::{name}", f"/{name}"))]
+    found = sorted({names.current(one) for one in ([name] if name in found else found)})
+    if len(found) < 2:
+        return "".join(found)
     hint = f"Use one of: {name_list(found, _NAMED)}"
     raise UsageProblem(f"ambiguous ({len(found)} tests end like this).", place=name, hint=hint)
 
 
 def _history(
     test: str, mark: str, attempts: Mapping[str, Sequence[Attempt]], others: Sequence[str], changes: _Changes,
-    branch: str,
+    branch: str, names: tuple[str, ...],
 ) -> FailureHistory:  # fmt: skip
     own = attempts.get(test, ())
-    earlier = [one for one in own if one.failed and signature(one.result) == mark]
+    earlier = [one for one in own if one.failed and signature(_as_named(test, one)) == mark]
     # a failure that is known from another source (JUnit), or of a run that moved, is no attempt
     alike = {
         name: next((one for one in attempts[name] if one.failed and signature(one.result) == mark), None)
@@ -214,11 +233,26 @@ def _history(
     }
     related = {name: one for name, one in alike.items() if one is not None}
     fixes = [fix for name in (test, *others) if (fix := _newest_fix(name, attempts.get(name, ()), mark, changes))]
-    flaky = changes.contradiction(test, own)
-    main = _failing_on_main(own, mark, branch)
+    flaky = changes.contradiction(own)
+    main = _failing_on_main(test, own, mark, branch)
     return FailureHistory(
-        test, (*earlier, *related.values()), tuple(related), next(iter(fixes), None), flaky, main
+        test, (*earlier, *related.values()), tuple(related), next(iter(fixes), None), flaky, main,
+        names=tuple(one for one in names if any(one == attempt.test for attempt in earlier)),
     )  # fmt: skip
+
+
+def _as_named(test: str, attempt: Attempt) -> Evidence:
+    """The result of a test that had another name, as if it had been raised under this one."""
+    result, (old, new) = attempt.result, (_frame_of(attempt.test), _frame_of(test))
+    frame = str(result.detail.get("frame") or "")
+    if attempt.test == test or not f"{frame}.<locals>.".startswith(f"{old}.<locals>."):
+        return replace(result, subject=f"test:{test}")
+    return replace(result, subject=f"test:{test}", detail={**result.detail, "frame": new + frame.removeprefix(old)})
+
+
+def _frame_of(test: str) -> str:
+    path, _, name = test.partition("[")[0].partition("::")
+    return f"{path}::{name.replace('::', '.')}"
 
 
 def _newest_fix(test: str, attempts: Sequence[Attempt], mark: str, changes: _Changes) -> Fix | None:
@@ -229,8 +263,8 @@ def _newest_fix(test: str, attempts: Sequence[Attempt], mark: str, changes: _Cha
             passed = one
         elif one.failed:
             same = passed is not None and one.environment == passed.environment
-            if passed is not None and same and signature(one.result) == mark:
-                changed = changes.between(test, one, passed)
+            if passed is not None and same and signature(_as_named(test, one)) == mark:
+                changed = changes.between(one, passed)
                 # nothing changed: it passed by chance, and nothing can be learned from that
                 if changed is None or changed:
                     return Fix(one, passed, changed or (), changes.commit(one, passed))
@@ -241,12 +275,12 @@ def _newest_fix(test: str, attempts: Sequence[Attempt], mark: str, changes: _Cha
 class _Changes(Comparison):
     """What differs between the contents of two runs, and the commits in between."""
 
-    def between(self, test: str, one: Attempt, other: Attempt) -> tuple[str, ...] | None:
+    def between(self, one: Attempt, other: Attempt) -> tuple[str, ...] | None:
         """What differs: symbols where both runs recorded them, else files. Empty: nothing does. None: not known."""
         a, b = one.receipt, other.receipt
         if (a.tree, a.tree_all) == (b.tree, b.tree_all):
             return ()
-        changed, complete = self.symbols(test, one, other)
+        changed, complete = self.symbols(one, other)
         if changed or complete:
             return changed
         # untracked files are in no tree that git has
@@ -284,11 +318,11 @@ _MAIN: Final = ("main", "master")
 """Branches that others start from."""
 
 
-def _failing_on_main(attempts: Sequence[Attempt], mark: str, branch: str) -> tuple[str, str, Attempt] | None:
+def _failing_on_main(test: str, attempts: Sequence[Attempt], mark: str, branch: str) -> tuple[str, str, Attempt] | None:
     """Branch, the commit since which the test fails there in the same way, and the newest result of it."""
     for name in _MAIN:
         there = [one for one in attempts if one.receipt.branch == name and not one.receipt.dirty and one.receipt.head]
-        if name == branch or not there or not there[0].failed or signature(there[0].result) != mark:
+        if name == branch or not there or not there[0].failed or signature(_as_named(test, there[0])) != mark:
             continue
         first = there[0]
         for one in there:
@@ -314,18 +348,19 @@ def _with_decisions(ws: Workspace, history: FailureHistory, failure: Evidence) -
 
 
 def record_to_dict(record: TestRecord) -> dict[str, Any]:
-    """`kl.proof.why/1`."""
+    """`kl.proof.why/2`."""
     history, failure = record.history, record.newest_failure
     return {
-        "schema": "kl.proof.why/1", "test": record.test,
+        "schema": "kl.proof.why/2", "test": record.test,
         "results": [
             {
                 "run": one.receipt.run, "outcome": one.result.outcome, "ended": one.receipt.ended,
                 "tree": one.receipt.tree, "head": one.receipt.head, "branch": one.receipt.branch,
-                "dirty": one.receipt.dirty,
+                "dirty": one.receipt.dirty, "test": one.test,
             }
             for one in record.attempts
         ],
+        "earlier_names": list(record.names),
         "failure": {**failure.result.detail, "signature": signature(failure.result)} if failure else None,
         "history": history_lines(history) if history else [],
         "earlier": [one.receipt.run for one in history.earlier] if history else [],
@@ -377,7 +412,8 @@ def _seen_line(history: FailureHistory) -> str:
         times = "once before" if runs == 1 else f"in {runs} earlier runs"
         since = f"on {oldest.receipt.ended[:10]}" if runs == 1 else f"since {oldest.receipt.ended[:10]}"
         which = f"run {newest.run}" if runs == 1 else f"last in run {newest.run}"
-        parts.append(f"failed like this {times}{place}, {since} ({which})")
+        name = f", as {name_list(history.names, 1)}" if history.names else ""
+        parts.append(f"failed like this {times}{place}, {since} ({which}{name})")
     if history.main:
         branch, commit, attempt = history.main
         parts.append(f"also fails on {branch} since {commit[:_SHORT]} (run {attempt.run})")

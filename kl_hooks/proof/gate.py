@@ -45,6 +45,7 @@ from kl_hooks.proof.expected_tests import (
     expected_tests,
 )
 from kl_hooks.proof.other_runs import OtherRun, Transfer, addopts_limits, other_runs, pytest_command, unsettled
+from kl_hooks.proof.test_names import TestNames
 from kl_hooks.store.database import Database
 from kl_hooks.workspace import Workspace, require_setup
 
@@ -201,7 +202,7 @@ def _without_flaky(ws: Workspace, db: Database | None, found: Proof, entries: Se
     if found.tier < Tier.INFERRED:
         return found
     receipts = [one.receipt for one in entries if one.receipt.run in found.runs]
-    flaky = FlakyPasses(ws, db)
+    flaky = FlakyPasses(ws, db, TestNames(ws, db).pairs)
     names: dict[str, str] = {}
     others = False
     for receipt in receipts if flaky.tests else ():

@@ -29,6 +29,7 @@ from kl_hooks.proof.other_runs import (
     other_runs,
     pytest_arguments,
 )
+from kl_hooks.proof.test_names import TestNames, moved_tests
 from kl_hooks.proof.transfer import NOT_ASSESSED, STALE, VALID, FileChange
 from kl_hooks.workspace import Workspace
 
@@ -99,8 +100,9 @@ class Runs:
         others = other_runs(ws, repo, seen, content.trees, content.other)
         by_id = {one.original.id: one for one in (*direct, *others)}
         self.parts = [by_id[one.id] for one in newest_first(part.original for part in by_id.values())]
-        self.flaky = FlakyPasses(ws, seen.db)
-        self._repo, self._ages, self._seen = repo, dict[str, int | None](), seen
+        self.names = TestNames(ws, seen.db)
+        self.flaky = FlakyPasses(ws, seen.db, self.names.pairs)
+        self._repo, self._ages, self._seen, self._content = repo, dict[str, int | None](), seen, content
 
     def age(self, head: str | None) -> int | None:
         """Commits since a commit; None where git does not know it."""
@@ -138,33 +140,17 @@ class Runs:
         return any(part.removed(nodeid) for part in self.parts)
 
     def earlier_name(self, nodeid: str) -> str:
-        """What a test was called before it was moved, or its class renamed; empty where its content names no one test.
+        """What a test was called before it was moved or renamed; empty where its content names no one test.
 
         Only a hint: another folder has other `conftest.py` files, so its earlier results are none of this test.
         """
-        for part in self.parts:
-            removed, added = _moved(part.changes.changes.values(), 0), _moved(part.changes.changes.values(), 1)
-            path, _, name = nodeid.partition("::")
-            wanted = (path, name.partition("[")[0].replace("::", "."))
-            same = [key for key, places in added.items() if wanted in places]
-            before = [places for key in same if len(added[key]) == 1 and len(places := removed.get(key, [])) == 1]
-            if before:
-                ((old_path, old_name),) = before[0]
-                return f"{old_path}::{old_name.replace('.', '::')}"
-        return ""
+        return next((names[nodeid] for names in self._earlier_names if nodeid in names), "")
 
-
-def _moved(changes: Iterable[FileChange], at: int) -> dict[tuple[str, str], list[tuple[str, str]]]:
-    """(name, content hash) of the tests that only the earlier (0) or only the other content (1) has → their places."""
-    found: dict[tuple[str, str], list[tuple[str, str]]] = {}
-    for change in changes:
-        here, there = (change.old, change.new) if at == 0 else (change.new, change.old)
-        for local, value in here.hashes.items() if here is not None else ():
-            name = local.partition(":_.")[2]
-            last = name.rpartition(".")[2]
-            if last.startswith("test") and "<locals>" not in name and (there is None or local not in there.hashes):
-                found.setdefault((last, value), []).append((change.path, name))
-    return found
+    @cached_property
+    def _earlier_names(self) -> list[dict[str, str]]:
+        """Of each run: test functions of this content → their names there, where these differ."""
+        source = content_source(self._repo, self._content.other or "", untracked=True)
+        return [moved_tests(part.changes.changes.values(), source.text) for part in self.parts]
 
 
 class Impacted(NamedTuple):
@@ -411,12 +397,14 @@ def tests_of(runs: Runs, name: str) -> list[SymbolTest]:
             for test in _users(executed, index):
                 if test in outcomes and test in part.verdicts:
                     state, reason, _ = part.verdicts[test]
+                    # the results of a test that was renamed since are those of one test
+                    now = runs.names.current(test) if part.removed(test) else test
                     one = SymbolTest(
-                        test, executed.symbols[index].symbol, outcomes[test], receipt.ended, receipt.run, state, reason,
+                        now, executed.symbols[index].symbol, outcomes[test], receipt.ended, receipt.run, state, reason,
                         runs.age(receipt.head), flaky=runs.flaky.why(test, receipt),
                     )  # fmt: skip
-                    known_runs.setdefault(test, set()).add(receipt.run)
-                    found.setdefault(test, one)
+                    known_runs.setdefault(now, set()).add(receipt.run)
+                    found.setdefault(now, one)
     for one in _imported_tests(runs, name):
         known |= {one.symbol.partition(":")[2]} if _matches(one.symbol, "", name) else set()
         found.setdefault(one.test, one)
@@ -482,4 +470,7 @@ def symbols_of(runs: Runs, test: str) -> tuple[str, OtherRun, list[ExecutedSymbo
             phases = executed.tests[names[0]]
             rows = [ExecutedSymbol(executed.symbols[at].symbol, symbols.paths[at], phases[at]) for at in sorted(phases)]
             return names[0], part, rows
+    earlier = [old for new, old in runs.names.unrecorded().items() if new == test or new.endswith(f"::{test}")]
+    if len(earlier) == 1:
+        return symbols_of(runs, earlier[0])
     raise UsageProblem("no run with executed symbols has this test.", place=test, hint="See: kl proof why TEST")

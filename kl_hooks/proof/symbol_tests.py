@@ -15,7 +15,14 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kl_hooks.code.query.lookup import nested_symbols, symbols_by_id
 from kl_hooks.evidence.claims import current_claims
-from kl_hooks.evidence.executed import COVERAGE, Executed, executed_of_run, runs_with_symbols, tests_of_symbols
+from kl_hooks.evidence.executed import (
+    COVERAGE,
+    Executed,
+    Execution,
+    executed_of_run,
+    runs_with_symbols,
+    tests_of_symbols,
+)
 from kl_hooks.evidence.flaky import FlakyPasses, FlakyTest
 from kl_hooks.evidence.ingestion import sync_evidence
 from kl_hooks.evidence.ledger import Entry, entries_of_tree, entry_of_run, failing_runs, here_first, recent
@@ -27,6 +34,7 @@ from kl_hooks.model.package import Candidate
 from kl_hooks.model.receipt import REFUTES, Evidence
 from kl_hooks.model.symbol import is_test_path, split_id
 from kl_hooks.model.text import counted
+from kl_hooks.proof.test_names import TestNames
 
 if TYPE_CHECKING:
     from kl_hooks.model.package import Task
@@ -111,14 +119,28 @@ def tests_executing(ws: Workspace, graph: Database, ids: Sequence[str]) -> tuple
     members = {one: _members(graph, one) for one in ids}
     with ws.store.reading() as db:
         wanted = sorted({name for some in members.values() for name in some})
-        known = tests_of_symbols(db, wanted) if db is not None else {}
+        known = _executions(TestNames(ws, db), db, wanted) if db is not None else {}
     found: dict[str, set[str]] = {}
     recorded: set[str] = set()
     for one, some in members.items():
-        for test, execution in (pair for name in some for pair in known.get(name, {}).items()):
+        for test, (_, execution) in (pair for name in some for pair in known.get(name, {}).items()):
             found.setdefault(one, set()).add(f"test:{test}")
             recorded |= {one} if execution.recorder != COVERAGE else set()
     return found, found.keys() - recorded
+
+
+def _executions(names: TestNames, db: Database, symbols: Sequence[str]) -> dict[str, dict[str, tuple[str, Execution]]]:
+    """Symbol → test that executed it, as it is called now → its name in the newest of these runs, and that run."""
+    found: dict[str, dict[str, tuple[str, Execution]]] = {}
+    for symbol, tests in tests_of_symbols(db, symbols).items():
+        here = found[symbol] = {}
+        now = {test: names.current(test) for test in tests}
+        # a name that the test still has is that of its newest run
+        for test in sorted(tests, key=lambda test: now[test] != test):
+            recorded, newest = here.setdefault(now[test], (test, tests[test]))
+            if recorded != test:
+                here[now[test]] = recorded, newest._replace(runs=newest.runs + tests[test].runs)
+    return found
 
 
 def _members(graph: Database, identifier: str) -> list[str]:
@@ -155,28 +177,29 @@ def executed_by(ws: Workspace, graph: Database, symbol: Symbol) -> list[Executed
     """
     found: dict[str, ExecutedBy] = {}
     with ws.store.reading() as db:
-        known = tests_of_symbols(db, _members(graph, symbol.id)) if db is not None else {}
-        entries = {one.run: entry_of_run(db, one.run) for some in known.values() for one in some.values() if db}
-        passes = FlakyPasses(ws, db)
-        runs = {(test, one.run) for some in known.values() for test, one in some.items()}
+        names = TestNames(ws, db)
+        known = _executions(names, db, _members(graph, symbol.id)) if db is not None else {}
+        entries = {one.run: entry_of_run(db, one.run) for some in known.values() for _, one in some.values() if db}
+        passes = FlakyPasses(ws, db, names.pairs)
+        runs = {(test, one.run) for some in known.values() for test, one in some.values()}
         flaky = {key: passes.why(key[0], entry.receipt) for key in runs if (entry := entries[key[1]])}
         # coverage data has no outcomes: those of the newest runs of these tests
-        imported = {test for some in known.values() for test, one in some.items() if one.recorder == COVERAGE}
+        imported = {test for some in known.values() for test, one in some.values() if one.recorder == COVERAGE}
         newest = recent(db, RECENT_RUNS, "pytest") if db and imported else []
         last = _last_outcomes(newest, set(), {f"test:{test}" for test in imported})[0]
     heads = {entry.receipt.head for entry in entries.values() if entry and entry.receipt.head}
     since = {head: count_since(ws.repo, head) for head in sorted(heads)} if ws.repo else {}
     outcomes = {run: _outcomes(entry) for run, entry in entries.items()}
     for identifier, tests in known.items():
-        for test, one in tests.items():
-            entry, before = entries[one.run], found.get(test)
+        for now, (test, one) in tests.items():
+            entry, before = entries[one.run], found.get(now)
             if entry is None or (before is not None and before.runs >= one.runs):
                 continue
             changed = identifier == symbol.id and one.content_hash != symbol.content_hash
             cases = [last[case][0] for case in last if f"test:{test}" in (case, _function(case))]
             shown = min(cases, key=lambda word: word not in REFUTES, default="unknown")
             outcome, age = outcomes[one.run].get(test, shown), since.get(entry.receipt.head or "")
-            found[test] = ExecutedBy(test, outcome, one.run, age, one.runs, changed, flaky.get((test, one.run), ""),
+            found[now] = ExecutedBy(now, outcome, one.run, age, one.runs, changed, flaky.get((test, one.run), ""),
                                      one.recorder)  # fmt: skip
     return sorted(found.values(), key=lambda one: (one.outcome not in REFUTES, one.test))
 
@@ -315,7 +338,7 @@ def results(
         last, here = _last_outcomes(entries, set(trees), wanted)
         newest = sorted(entries, key=lambda entry: -entry.seq)
         claims = {claim.about: claim for claim in current_claims(ws, db, newest, trees, last.keys())}
-        passes = FlakyPasses(ws, db)
+        passes = FlakyPasses(ws, db, TestNames(ws, db).pairs)
         chance = {case: one for case, (_, entry) in last.items() if (one := passes.test(case, entry.receipt))}
     heads = {entry.receipt.head for _, entry in last.values() if entry.receipt.head}
     ages = {head: count_since(ws.repo, head) for head in sorted(heads)} if ws.repo else {}

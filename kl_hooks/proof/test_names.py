@@ -1,0 +1,260 @@
+"""What tests were called before: one that was renamed or moved is recognized by its content, where that is unique.
+
+The contents of an older run and a newer one are compared. Of the functions that only one of them has, two are one test
+if they have the same content hash under the same name, or would have it if the newer one had the older name, and no
+other function of either content has. So nothing is derived of a test that was edited and renamed between two runs.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from kl_hooks.code.scanner.parser import parse_tree
+from kl_hooks.code.scanner.symbols import combined_digest, set_digests
+from kl_hooks.code.scanner.visitor import Frame, walk
+from kl_hooks.evidence.ledger import tests_of_runs
+from kl_hooks.git.files import FileEntry, read_files, states_at
+from kl_hooks.git.run import GitFailed
+from kl_hooks.proof.difference import changed_states, content_of_run, file_changes
+from kl_hooks.proof.transfer import FileChange
+from kl_hooks.workspace import Workspace
+
+if TYPE_CHECKING:
+    from kl_hooks.model.receipt import Receipt
+    from kl_hooks.store.database import Database
+
+_RUNS: Final = 200
+"""Newest runs that are looked at."""
+_COMPARED: Final = 5
+"""Contents that one is compared with, and names that a test had: each comparison asks git."""
+_PAIRS: Final = 40_000
+"""Functions of one content times those of the other that are compared under another name."""
+
+
+class _Place(NamedTuple):
+    """A function in a content."""
+
+    path: str
+    local: str
+    """`method:_.TestA.test_b`"""
+
+    @property
+    def name(self) -> str:
+        return self.local.rpartition(".")[2]
+
+    @property
+    def qualified(self) -> str:
+        return self.local.partition(":_.")[2]
+
+    @property
+    def test(self) -> str:
+        """As in node IDs."""
+        return f"{self.path}::{self.qualified.replace('.', '::')}"
+
+
+def moved_tests(changes: Iterable[FileChange], read: Callable[[str], bytes | None]) -> dict[str, str]:
+    """Test functions of the newer content (`path::TestA::test_b`) → what they were called in the older one.
+
+    `read` gives a file of the newer content, or None.
+    """
+    removed, added = _only_in(changes := list(changes), old=True), _only_in(changes, old=False)
+    pairs = dict(_unique_pairs([((one.name, value), one) for one, value in removed.items()],
+                               [((one.name, value), one) for one, value in added.items()]))  # fmt: skip
+    settled = set(pairs.values())
+    rest = {one: value for one, value in removed.items() if one not in settled}
+    others = [one for one in added if one not in pairs]
+    if rest and others and len(rest) * len(others) <= _PAIRS:
+        names = {one.name for one in rest}
+        keys = [
+            ((name, value), one)
+            for path in sorted({one.path for one in others})
+            for one, name, value in _hashes_under(names, path, [one for one in others if one.path == path], read(path))
+        ]
+        found = list(_unique_pairs([((one.name, value), one) for one, value in rest.items()], keys))
+        times = Counter(new for new, _ in found)
+        pairs |= {new: old for new, old in found if times[new] == 1}
+    return {new.test: old.test for new, old in pairs.items()}
+
+
+def _only_in(changes: Iterable[FileChange], *, old: bool) -> dict[_Place, str]:
+    """The functions that only the older or only the newer content has → their content hashes."""
+    found: dict[_Place, str] = {}
+    for change in changes:
+        here, there = (change.old, change.new) if old else (change.new, change.old)
+        if here is None or here.error or (there is not None and there.error):
+            continue
+        known = there.hashes if there is not None else {}
+        for local, value in here.hashes.items():
+            if local not in known and local.startswith(("function:_.", "method:_.")) and "<locals>" not in local:
+                found[_Place(change.path, local)] = value
+    return found
+
+
+def _unique_pairs(
+    old: Iterable[tuple[tuple[str, str], _Place]], new: Iterable[tuple[tuple[str, str], _Place]]
+) -> Iterator[tuple[_Place, _Place]]:
+    """(newer, older) of the keys that one function of each content has, and no two."""
+    sides: tuple[dict[tuple[str, str], list[_Place]], dict[tuple[str, str], list[_Place]]] = {}, {}
+    for side, rows in zip(sides, (old, new), strict=True):
+        for key, one in rows:
+            side.setdefault(key, []).append(one)
+    for key, places in sides[1].items():
+        before = sides[0].get(key, ())
+        if len(places) == 1 and len(before) == 1:
+            yield places[0], before[0]
+
+
+def _hashes_under(
+    names: Iterable[str], path: str, places: Sequence[_Place], content: bytes | None
+) -> Iterator[tuple[_Place, str, str]]:
+    """(function, name, the content hash that it would have under that name), of functions whose body uses something."""
+    try:
+        frames = walk(parse_tree(content)) if content is not None else []
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return
+    set_digests(frames)
+    functions: dict[str, list[Frame]] = {}
+    for frame in frames:
+        if frame.kind == "function" and frame.outer is not None:
+            functions.setdefault(frame.outer.prefix + frame.names[0], []).append(frame)
+    for one in places:
+        same = functions.get(one.qualified, [])
+        # of several definitions of one name the hash is over all; two bodies that use nothing are equal by chance
+        if len(same) == 1 and len(same[0].uses) > same[0].head:
+            for name in sorted(names):
+                same[0].text[1] = name  # after the sort of node, see `scanner.visitor`
+                set_digests(same)
+                yield one, name, combined_digest([same[0].own])
+
+
+class _Run(NamedTuple):
+    receipt: Receipt
+    functions: frozenset[str]
+
+
+class TestNames:
+    """The names that tests had in the recorded runs; read from the store when first asked."""
+
+    __test__ = False  # no test class, whatever its name
+
+    def __init__(self, ws: Workspace, db: Database | None, waiting: Sequence[Receipt] = ()) -> None:
+        """`waiting`: receipts that are not imported yet, newest first."""
+        self._ws, self._db, self._waiting = ws, db, waiting
+        self._known: dict[tuple[str, str], Mapping[str, str]] = {}
+        self._texts: dict[str, str] = {}
+
+    def earlier(self, nodeid: str) -> tuple[str, ...]:
+        """What a test was called before, newest name first; nothing where no name is certain."""
+        function, bracket, case = nodeid.partition("[")
+        found = [function]
+        while len(found) <= _COMPARED and (name := self._before(found[-1])) and name not in found:
+            found.append(name)
+        return tuple(f"{name}{bracket}{case}" for name in found[1:])
+
+    def current(self, nodeid: str) -> str:
+        """What a test of a recorded run is called now; as it was where no other name is certain."""
+        function, bracket, case = nodeid.partition("[")
+        found = [function]
+        while len(found) <= _COMPARED and not self._is_here(found[-1]):
+            name = self._after(found[-1])
+            if not name or name in found:
+                break
+            found.append(name)
+        return f"{found[-1]}{bracket}{case}"
+
+    def unrecorded(self) -> Mapping[str, str]:
+        """Test functions on disk that were called otherwise in the content of the newest run → their name there."""
+        return self.pairs(self._runs[0].receipt, None) if self._runs else {}
+
+    def pairs(self, old: Receipt, new: Receipt | None) -> Mapping[str, str]:
+        """Test functions of a newer run (None: on disk) → their names in an older one, where these differ."""
+        key = (old.run, new.run if new else "")
+        if key not in self._known:
+            try:
+                self._known[key] = self._compared(old, new)
+            except GitFailed:
+                self._known[key] = {}
+        return self._known[key]
+
+    @cached_property
+    def _runs(self) -> list[_Run]:
+        """Newest first."""
+        seen: dict[tuple[str, ...], frozenset[str]] = {}
+        stored = tests_of_runs(self._db, _RUNS) if self._db else []
+        waiting = [
+            (one, tuple(row.subject.removeprefix("test:") for row in one.evidence if row.kind == "TestResult"))
+            for one in self._waiting
+        ]
+        for _, tests in (*waiting, *stored):
+            if tests not in seen:
+                seen[tests] = frozenset(one.partition("[")[0] for one in tests)
+        return [_Run(receipt, seen[tests]) for receipt, tests in (*waiting, *stored) if receipt.tree]
+
+    def _before(self, function: str) -> str:
+        at = max((place for place, run in enumerate(self._runs) if function in run.functions), default=-1)
+        newest = self._runs[at].receipt if at >= 0 else None
+        older = self._runs[at + 1 :]
+        seen = set().union(*{run.functions for run in self._runs[: at + 1]})
+        for run in _with_other_tests(older, seen):
+            if name := self.pairs(run.receipt, newest).get(function, ""):
+                return name
+        return ""
+
+    def _after(self, function: str) -> str:
+        at = next((place for place, run in enumerate(self._runs) if function in run.functions), -1)
+        if at < 0:
+            return ""
+        seen = set().union(*{run.functions for run in self._runs[at:]})
+        newer = [run.receipt for run in _with_other_tests(self._runs[:at][::-1], seen)]
+        for receipt in (None, *newer):
+            for name, before in self.pairs(self._runs[at].receipt, receipt).items():
+                if before == function:
+                    return name
+        return ""
+
+    def _is_here(self, function: str) -> bool:
+        """Whether what is on disk seems to have it."""
+        path, *names = function.split("::")
+        if path not in self._texts:
+            try:
+                self._texts[path] = (self._ws.root / path).read_text(encoding="utf-8", errors="replace")
+            except OSError:
+                self._texts[path] = ""
+        return all(f" {name}" in self._texts[path] for name in names)
+
+    def _compared(self, old: Receipt, new: Receipt | None) -> dict[str, str]:
+        repo = self._ws.repo
+        before = content_of_run(repo, old) if repo else None
+        now = content_of_run(repo, new) if repo and new else None
+        if repo is None or before is None or (new and now is None):
+            return {}
+        other = now.tree if now else None
+        changed = changed_states(repo, before, other)
+        for path, state in now.states.items() if now else ():
+            known = changed[path][0] if path in changed else states_at(repo, before.tree, [path]).get(path, "")
+            changed[path] = (before.states.get(path, known), state)
+
+        def read(path: str) -> bytes | None:
+            mode, _, blob = changed[path][1].partition(" ")
+            # a run may have been of a content that was never committed, and is on disk
+            return next((text for _, text in read_files(repo, [FileEntry(path, blob, mode)])), None) if blob else None
+
+        return moved_tests(file_changes(self._ws, repo, changed, other).values(), read)
+
+
+def _with_other_tests(runs: Iterable[_Run], seen: set[str]) -> list[_Run]:
+    """The first of these runs that have tests which none before them has: what was renamed is among those."""
+    found: list[_Run] = []
+    known: set[int] = set()
+    for run in runs:
+        # runs of one suite share their set
+        if id(run.functions) not in known and not run.functions <= seen:
+            found.append(run)
+            if len(found) == _COMPARED:
+                break
+        known.add(id(run.functions))
+        seen |= run.functions
+    return found
