@@ -7,6 +7,7 @@ collected, imported or run. What source alone can't show is not assessed, and ne
 from __future__ import annotations
 
 import ast
+import builtins
 import configparser
 import fnmatch
 import json
@@ -20,6 +21,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from kl_hooks.code.modules import module_names
 from kl_hooks.code.scanner.parser import LARGEST, parse_tree
 from kl_hooks.config.settings import SETTINGS_FILE
 from kl_hooks.git import files
@@ -381,6 +383,83 @@ def _marks(tree: ast.Module, names: Mapping[str, str]) -> Iterator[tuple[str, st
             yield from ((target.id, dotted) for target in node.targets if isinstance(target, ast.Name))
 
 
+class _Bases:
+    """What the classes of a content are derived from, as far as its own files show it."""
+
+    def __init__(self, source: ContentSource) -> None:
+        self._source = source
+        self._modules = module_names(sorted(path for path in source.blobs if path.endswith(".py")))
+        self._paths = {module: path for path, module in self._modules.items()}
+        self._scopes: dict[str, tuple[_Scope, dict[str, str]] | None] = {}
+
+    def is_no_case(self, path: str, name: str, deep: int = 20) -> bool:
+        """Whether what a file calls `name` surely is no class of unittest; metaclasses are not looked at."""
+        read = self._scope(path)
+        first, _, rest = name.partition(".")
+        if read is None or not first or not deep:
+            return False
+        scope, names = read
+        if first not in scope.bound:
+            return not scope.late_star and hasattr(builtins, first)
+        if scope.bound[first] != 1:
+            return False
+        if first in names:
+            return self._is_no_case_of(".".join(filter(None, (names[first], rest))), deep - 1)
+        node = next((node for node, direct in scope.definitions if node.name == first and direct), None)
+        if not isinstance(node, ast.ClassDef) or rest:
+            return False
+        bases = [base.value if isinstance(base, ast.Subscript) else base for base in node.bases]
+        # what a call returns, such as `type(…)`, may be anything
+        return all(
+            isinstance(base, ast.Name | ast.Attribute) and self.is_no_case(path, _dotted(base, {}), deep - 1)
+            for base in bases
+        )
+
+    def _is_no_case_of(self, dotted: str, deep: int) -> bool:
+        parts = dotted.split(".")
+        for cut in range(len(parts) - 1, 0, -1):
+            if path := self._paths.get(".".join(parts[:cut])):
+                return self.is_no_case(path, ".".join(parts[cut:]), deep)
+        return parts[0] in sys.stdlib_module_names - {"unittest", "test"}
+
+    def _scope(self, path: str) -> tuple[_Scope, dict[str, str]] | None:
+        if path not in self._scopes:
+            content = self._source.text(path)
+            tree = _parsed(content) if content is not None else ""
+            self._scopes[path] = None if isinstance(tree, str) else (_Scope(tree.body), self._imported(path, tree))
+        return self._scopes[path]
+
+    def _imported(self, path: str, tree: ast.Module) -> dict[str, str]:
+        """As `_imports`, with relative ones."""
+        package = self._modules[path].split(".")[: None if path.endswith("/__init__.py") else -1]
+        found = dict(_imports(tree))
+        for node in tree.body:
+            if isinstance(node, ast.ImportFrom) and node.level:
+                start = [*package[: len(package) - node.level + 1], *filter(None, (node.module,))]
+                found |= {alias.asname or alias.name: ".".join([*start, alias.name]) for alias in node.names}
+        return found
+
+
+def _without_helper_classes(
+    functions: Mapping[str, DefinedTests], wanted: Mapping[str, tuple[PytestConfig, str]], source: ContentSource
+) -> dict[str, DefinedTests]:
+    """The same, where classes are plain that can be tests by neither their name nor their bases.
+
+    pytest collects a class with another name than `python_classes` has only if it is one of unittest.
+    """
+    bases: _Bases | None = None
+    found = dict(functions)
+    for path, defined in functions.items():
+        config = wanted[path][0]
+        named = {name.partition("::")[0] for name in defined.functions if name.partition("::")[2].startswith("test")}
+        for name in sorted(named):
+            if defined.classes[name] == BASED and not name_matches(name, config.python_classes):
+                bases = bases or _Bases(source)
+                if bases.is_no_case(path, name):
+                    found[path] = found[path]._replace(classes={**found[path].classes, name: PLAIN})
+    return found
+
+
 def _is_main(node: ast.stmt) -> bool:
     """`if __name__ == "__main__":`, which no import runs."""
     test = node.test if isinstance(node, ast.If) else None
@@ -678,7 +757,7 @@ def expected_tests(
         for path in (wanted if "" in configs else ())
         if (folder := _nearest_folder(configs, path))
     }
-    functions = _functions(ws, source, list(wanted))
+    functions = _without_helper_classes(_functions(ws, source, list(wanted)), wanted, source)
     ignored = _ignored(source, wanted)
     if before is not None and ignored:
         # an ignore that is new may hide a failing test: only one that the commit before has as well is accepted

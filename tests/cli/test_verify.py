@@ -467,3 +467,33 @@ def test_a_task_states_its_gate_and_one_without_a_type_is_refused(gated: Checkou
     ):  # fmt: skip
         done = gated.kl("verify", *args)
         assert done.returncode == 2 and printed in done.stderr, args
+
+
+HELPERS = """
+import enum, unittest, other
+from shop import Schema
+from shop.base import Case
+from .test_x import Local as Relative
+class Local: pass
+"""
+SCHEMA = """
+import unittest
+class Meta(type): pass
+class Schema(metaclass=Meta): pass
+class Case(Schema, unittest.TestCase): pass
+"""
+
+
+def test_classes_that_can_be_no_tests_are_not_named(tmp_path: Path, home: Path) -> None:
+    none = {"OfPackage": "Schema", "OfRelative": "Relative", "OfLocal": "Local, enum.Enum", "OfError": "ValueError"}
+    # its name is that of a test, or its base is of unittest, unknown, or made
+    maybe = {"TestNamed": "Schema", "OfCase": "Case", "OfOther": "other.Base", "OfMade": "type('X', (), {})"}
+    classes = [f"class {name}({base}):\n    def test_f(self): pass\n" for name, base in (none | maybe).items()]
+    files = {
+        "tests/__init__.py": "", "tests/test_h.py": HELPERS + "".join(classes),
+        "tests/test_x.py": "class Local: pass\ndef test_a(): pass\n",
+        "src/shop/__init__.py": "from .base import Schema as Schema\n", "src/shop/base.py": SCHEMA,
+    }  # fmt: skip
+    repo = checkout(tmp_path / "repo", files)
+    leave_run(repo.workspace(), [(f"tests/test_{name}", "passed", 5) for name in ("x.py::test_a", "h.py::test_b")])
+    assert set(plain(repo, "verify")["not_assessed"]) == {f"tests/test_h.py::{name}::test_f" for name in maybe}
