@@ -165,6 +165,23 @@ def test_passages_are_a_line_each_beside_code_below_2000_tokens() -> None:
         assert [one.form for one in fitted.chosen] == (["summary"] if is_dense else ["full"])
 
 
+def test_passages_leave_the_first_1000_tokens_to_code_and_half_of_the_next() -> None:
+    names = code_of_symbols(*(symbol(f"name_of_function_{n}", f"src/a{n // 20}.py") for n in range(400)))
+    some = [
+        candidate(f"file:docs/{n}.md", kind="page", path=f"docs/{n}.md", tier=None, text="y" * 900, summary="x" * 150)
+        for n in range(5)
+    ]
+    for tokens, passages in ((700, 0), (1000, 0), (1200, 3), (1500, 5)):
+        without, beside = (
+            fit(one, read_budget(f"{tokens}tok"), STYLES["text"], code=names) for one in ([], ranked(some))
+        )
+        assert len(beside.chosen) == passages
+        assert sum(len(one.block) for one in beside.chosen) <= max(0, tokens - 1000) * 2
+        assert passages or beside.code == without.code
+    few = fit(ranked(some), read_budget("1000tok"), STYLES["text"], code=code_of_symbols(symbol("f")))
+    assert len(few.chosen) == 5  # there is space left
+
+
 def test_a_file_shows_more_of_its_symbols_in_a_larger_package() -> None:
     some = [symbol(f"f{n}", line=n) for n in range(300)]
     found = code_of_symbols(*some)

@@ -165,7 +165,7 @@ def test_nothing_stored_is_nothing_found(db: SqliteDatabase) -> None:
 
 
 def test_threads_find_the_same_stems() -> None:
-    stem = postings._stemmed.__wrapped__  # without its cache
+    stem = postings._stem.__wrapped__  # without its cache
     words = [start + end for start in ("comput", "organiz", "relat") for end in ("ing", "ations", "er", "ively", "ed")]
     expected, found, interval = [stem(word) for word in words], [], sys.getswitchinterval()
     threads = [threading.Thread(target=lambda: found.append([stem(w) for w in words * 40])) for _ in range(4)]

@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kl_hooks.index.postings import Field, SymbolText, document, path_terms, read_query, terms, text_terms, word_parts
+from kl_hooks.index import postings
+from kl_hooks.index.postings import (
+    Field,
+    SymbolText,
+    document,
+    path_terms,
+    prose_terms,
+    read_query,
+    terms,
+    text_terms,
+    word_parts,
+)
 
 
 @pytest.mark.parametrize(
@@ -78,3 +91,19 @@ def test_the_document_of_a_symbol() -> None:
     assert made.postings[Field.PATH] == {"shop": [0]}
     assert made.postings[Field.DOC] == {"sum": [3], "of": [4], "price": [5]}
     assert made.postings[Field.BODY] == {"sum": [6], "item": [7]}
+
+
+def test_words_that_were_split_take_20_megabytes_at_most() -> None:
+    """Names of 100,000 passages, each different, took as much memory as their vectors."""
+    caches = [one for one in vars(postings).values() if hasattr(one, "cache_info")]
+    assert {one.cache_info().maxsize for one in caches} == {20_000}
+    for one in caches:
+        one.cache_clear()
+    tracemalloc.start()
+    try:
+        for n in range(1_000):
+            assert prose_terms([f"name_{n}_of"]) == terms([f"name_{n}_of"])
+        held, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert held < 1_000 * 1_000
