@@ -22,7 +22,7 @@ from kl_hooks.config.settings import CHUNK_SIZES, STRATEGIES
 from kl_hooks.model.text import one_line
 from kl_hooks.records.pages import PageSection, parse_page
 
-_VERSION: Final = 4
+_VERSION: Final = 5
 """Raised when the same text is cut in another way: then every document is cut again."""
 _MOST_BYTES: Final = 10_000_000
 """Of a document: what is larger is data. It is refused with its size."""
@@ -302,7 +302,20 @@ def _cut(path: str, text: str, how: Chunking, similarities: _Similarities | None
         found = found[1:]  # its title, which is no page and has no text
     if not found and page.body.strip():  # a document of headings alone
         found = [Passage((), 1, len(lines), page.body.strip("\n"))]
-    return Cut(title, tuple(found))
+    return Cut(title, tuple(part for one in found for part in _bounded(one, how)))
+
+
+def _bounded(one: Passage, how: Chunking) -> Iterator[Passage]:
+    """The passage, or its parts where it is too long for any, or under a heading one line of prose above the size."""
+    is_prose = "\n" not in one.text and not one.text.startswith(("|", "    ", "\t", ">>> "))
+    if len(one.text) <= (how.size if is_prose and how.strategy == STRATEGIES[0] else max(how.size, _LONGEST)):
+        yield one
+        return
+    for begin, end in _recursive(one.text, how.size, 0):
+        text = one.text[begin:end]
+        first = one.first_line + one.text.count("\n", 0, begin)
+        if text.strip():
+            yield Passage(one.heading, first, first + text.count("\n"), text)
 
 
 def _headings(section: PageSection) -> tuple[str, ...]:

@@ -99,6 +99,21 @@ def test_code_blocks_and_tables_are_never_cut() -> None:
         assert sum(whole in one for one in rst) == 1, (whole, rst)
     wide = "| a | b |\n" + "| 1 | 2 |\n" * 5000
     assert all(len(one.text) <= 20_000 for one in cut("big.md", f"# Big\n\n{wide}", Chunking()).passages)
+    row = f"| {'wide ' * 1_000}|"
+    assert cut("t.md", f"# T\n\n{row}\n", Chunking()).passages[-1].text == row
+
+
+@pytest.mark.requirement("D19")
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_a_line_of_a_megabyte_is_many_passages_of_that_line(strategy: str) -> None:
+    sentence = "Every refund is paid before noon. "
+    for line in (sentence * 10_000, "x" * 100_000, "word " * 20_000):
+        made = cut("log.md", f"# Log\n\nBegin.\n\n{line}\n\nEnd.\n", Chunking(strategy=strategy)).passages
+        assert max(len(one.text) for one in made) <= 1_500
+        assert all(1 <= one.first_line <= one.last_line <= 7 for one in made)
+        within = [one.text for one in made if one.first_line == one.last_line == 5]
+        assert len(within) >= len(line) // 1_500 - 2
+        assert "".join("".join(within).split()) in "".join(line.split())
 
 
 words = st.lists(st.sampled_from(["word", "# head", "## low", "```", "| a |", "    code", "- item", "", "", "x. Y"]))

@@ -103,7 +103,7 @@ def test_words_that_were_split_take_20_megabytes_at_most() -> None:
     try:
         for n in range(1_000):
             assert prose_terms([f"name_{n}_of"]) == terms([f"name_{n}_of"])
-        held, _ = tracemalloc.get_traced_memory()
+        grown, _ = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert held < 1_000 * 1_000
+    assert grown < 1_000 * 1_000
