@@ -360,13 +360,17 @@ def _place_line(one: PageLine) -> str:
 def links(page: str, shape: str) -> None:
     """List the links of a page, broken ones too: [[wikilinks]], and Markdown links to files of the repository.
 
-    A page is an authored file, or a Markdown or reStructuredText file of the docs folder.
+    A page is an authored file, a Markdown or reStructuredText file of the docs folder, or any other document, such as
+    a README or an added one.
     """
+    from kl_hooks.documents.pages import document_pages, document_text
     from kl_hooks.records.page_search import get_page, outgoing_links, page_to_dict
 
     ws = workspace()
-    found = get_page(ws, page)
-    leads = outgoing_links(ws, found)
+    with agent_access(ws) as may:
+        documents = document_pages(ws, may)
+    found = get_page(ws, page, lambda: documents)
+    leads = outgoing_links(ws, found, document_text(ws, found) if found in documents else None, documents)
     warn_of_index_problems()
     rows = []
     for one in leads:
@@ -385,13 +389,13 @@ def links(page: str, shape: str) -> None:
 @format_option()
 def backlinks(page: str, limit: int, shape: str) -> None:
     """List the places that link to a page, with their line: of pages, and of other documents, such as a README."""
-    from kl_hooks.documents.neighborhood import add_linking_documents
+    from kl_hooks.documents.pages import add_linking_documents, document_pages
     from kl_hooks.records.page_search import backlinks as ask
     from kl_hooks.records.page_search import get_page
 
     ws = workspace()
-    found = get_page(ws, page)
     with agent_access(ws) as may:
+        found = get_page(ws, page, lambda: document_pages(ws, may))
         places = add_linking_documents(ws, found, ask(ws, found), may)
     _print_places(found, "backlinks", places, shape, "nothing links to it.", limit)
 
@@ -401,13 +405,19 @@ def backlinks(page: str, limit: int, shape: str) -> None:
 @top_option(20, 1000)
 @format_option()
 def mentions(page: str, limit: int, shape: str) -> None:
-    """List the pages that name the title or ID of a page and do not link to it; the one changed last first."""
+    """List the pages that name the title or ID of a page and do not link to it; the one changed last first.
+
+    Other documents, such as a README, come after pages.
+    """
+    from kl_hooks.documents.pages import add_naming_documents, document_pages
     from kl_hooks.records.page_search import get_page
     from kl_hooks.records.page_search import unlinked_mentions as ask
 
     ws = workspace()
-    found = get_page(ws, page)
-    _print_places(found, "mentions", ask(ws, found, NO_LIMIT), shape, "nobody speaks of it without a link.", limit)
+    with agent_access(ws) as may:
+        found = get_page(ws, page, lambda: document_pages(ws, may))
+        places = add_naming_documents(ws, found, ask(ws, found, NO_LIMIT), may)
+    _print_places(found, "mentions", places, shape, "nobody speaks of it without a link.", limit)
 
 
 @click.command(epilog="Example: kl knowledge related ADR-0007 --top 5")
@@ -425,12 +435,13 @@ def related(page: str, limit: int, least: int, shape: str) -> None:
     section that is most similar.
     """
     from kl_hooks.documents.meaning import add_pages_near
+    from kl_hooks.documents.pages import document_pages
     from kl_hooks.records.page_search import get_page
     from kl_hooks.records.page_search import related_pages as ask
 
     ws = workspace()
-    found = get_page(ws, page)
     with agent_access(ws) as may:
+        found = get_page(ws, page, lambda: document_pages(ws, may))
         pages, why = add_pages_near(ws, found, ask(ws, found, NO_LIMIT, least), least, may)
     _print_places(found, "related", pages, shape, f"no page is at least {least} % similar.", limit)
     if why and shape == "text":

@@ -23,8 +23,6 @@ from kl_hooks.graph.algorithms import communities
 from kl_hooks.model.symbol import RECORD_ID, Link, split_id
 from kl_hooks.model.text import counted
 from kl_hooks.records.liveness import filter_live
-from kl_hooks.records.page_search import PageLine
-from kl_hooks.records.pages import Page, PageNames, all_pages, find_wikilinks
 from kl_hooks.records.query import RecordFilter, get_records
 from kl_hooks.store.database import chunks, placeholders
 
@@ -448,27 +446,3 @@ def _start(graph: Graph, name: str, scope: Scope) -> str:
     if found not in scope.look_up(graph.db, [found]):
         raise Unknown("no matches.", place=name, hint="Look for it with: kl graph search")
     return found
-
-
-def add_linking_documents(
-    ws: Workspace, page: Page, found: Sequence[PageLine], may: Visibility | None = None
-) -> list[PageLine]:
-    """Return `found`, and the lines of documents with a [[link]] to a page: of a README, of what was added."""
-    sync_documents(ws)
-    allowed = visible_documents(ws, None, may)
-    with ws.store.reading("graph") as db:
-        pages = all_pages(db)
-        rows = db.rows("SELECT id FROM document_chunks WHERE text LIKE '%[[%' ORDER BY id") if db is not None else []
-    names, known = PageNames(pages), {one.path for one in pages}
-    made = list(found)
-    for chunk in load_chunks(ws, [number for (number,) in rows]):
-        if chunk.document in known or chunk.document not in allowed:
-            continue
-        whole = Page(chunk.document, f"file:{chunk.document}" if chunk.is_file else chunk.document, "", chunk.title)
-        lines = chunk.text.split("\n")
-        made += [
-            PageLine(whole, chunk.first_line + link.line - 1, lines[link.line - 1].strip())
-            for link in find_wikilinks(chunk.text)
-            if [one.path for one in names.find(link.target)] == [page.path]
-        ]
-    return made

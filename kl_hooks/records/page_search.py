@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from math import log
@@ -28,6 +28,7 @@ from kl_hooks.records.pages import (
     all_pages,
     link_target,
     read_page,
+    written_links,
 )
 from kl_hooks.records.query import NO_LIMIT, RecordFilter, get_records, matches_filter
 from kl_hooks.records.redaction import redact_text
@@ -139,13 +140,20 @@ def _best_excerpt(text: str, words: Sequence[str], most: int = 480) -> str:
     return made.strip()
 
 
-def get_page(ws: Workspace, name: str) -> Page:
-    """Return the page of this ID, path, title or slug. UsageProblem, with the nearest, unless there is one."""
+def get_page(ws: Workspace, name: str, documents: Callable[[], Sequence[Page]] = tuple) -> Page:
+    """Return the page of this ID, path, title or slug. UsageProblem, with the nearest, unless there is one.
+
+    `documents`: what is no page of the graph; they are looked at where no page has the name.
+    """
     sync(ws)
     place = Path(name)
     path = place.relative_to(ws.root).as_posix() if place.is_absolute() and place.is_relative_to(ws.root) else name
+    path = path.removeprefix("./")
     pages = _pages(ws)
-    found = PageNames(pages).find(path.removeprefix("./"))
+    found = PageNames(pages).find(path)
+    if not found:
+        pages += documents()
+        found = PageNames(pages).find(path)
     if len(found) == 1:
         return found[0]
     if found:
@@ -156,17 +164,24 @@ def get_page(ws: Workspace, name: str) -> Page:
     raise UsageProblem("is no page: no ID, file or title matches.", place=name, hint=hint)
 
 
-def outgoing_links(ws: Workspace, page: Page) -> list[PageLink]:
-    """Return the links on a page, in order, broken ones too."""
+def outgoing_links(
+    ws: Workspace, page: Page, text: PageText | None = None, documents: Sequence[Page] = ()
+) -> list[PageLink]:
+    """Return the links on a page, in order, broken ones too.
+
+    `text`: of a document that is no page of the graph; `documents`: what links may lead to besides pages.
+    """
     with ws.store.reading("graph") as db:
         row = db.row("SELECT links FROM page WHERE path = ?", (page.path,)) if db is not None else None
-        if db is None or row is None:
+        if db is None or (row is None and text is None):
             return []
         pages = all_pages(db)
-        names, titles = PageNames(pages), {one.node: one.title for one in pages}
+        names, others = PageNames(pages), PageNames(documents)
+        titles = {one.node: one.title for one in (*documents, *pages)}
         made = []
-        for target, _, line, _, how in json.loads(row[0]):
-            node, some = link_target(ws, db, names, target, how), names.find(target)
+        for target, _, line, _, how in json.loads(row[0]) if row else written_links(text or PageText("", (), "")):
+            some = names.find(target) or others.find(target)
+            node = some[0].node if len(some) == 1 else "" if some else link_target(ws, db, names, target, how)
             several = tuple(one.path for one in some) if len(some) > 1 else ()
             made.append(PageLink(target, line, node, titles.get(node, ""), several, how))
         return made
@@ -187,12 +202,9 @@ def backlinks(ws: Workspace, page: Page) -> list[PageLine]:
 def unlinked_mentions(ws: Workspace, page: Page, limit: int = 20) -> list[PageLine]:
     """Return pages that name the title or ID of a page without a link to it, the one changed last first."""
     linked = {place.page.path for place in backlinks(ws, page)} | {page.path}
-    names = [name for name in (page.id, page.title) if len(name) >= _SHORTEST_NAME]
-    if not names:
+    names, mention = _names(page), mention_of(page)
+    if mention is None:
         return []
-    # The words of a title may be on two lines.
-    patterns = [r"\s+".join(map(re.escape, name.split())) for name in names]
-    mention = re.compile(rf"(?<!\w)(?:{'|'.join(patterns)})(?!\w)", re.IGNORECASE)
     found: list[PageLine] = []
     with ws.store.reading("graph") as db:
         rows = db.rows("SELECT path, node, id, title FROM page ORDER BY changed DESC, path") if db is not None else []
@@ -206,6 +218,17 @@ def unlinked_mentions(ws: Workspace, page: Page, limit: int = 20) -> list[PageLi
             if len(found) == limit:
                 break
     return found
+
+
+def mention_of(page: Page) -> re.Pattern[str] | None:
+    """Return what finds the title or ID of a page in a text; None where both are too short."""
+    # The words of a title may be on two lines.
+    patterns = [r"\s+".join(map(re.escape, name.split())) for name in _names(page)]
+    return re.compile(rf"(?<!\w)(?:{'|'.join(patterns)})(?!\w)", re.IGNORECASE) if patterns else None
+
+
+def _names(page: Page) -> list[str]:
+    return [name for name in (page.id, page.title) if len(name) >= _SHORTEST_NAME]
 
 
 def related_pages(ws: Workspace, page: Page, limit: int = 10, least: int = _RELATED_THRESHOLD) -> list[PageLine]:

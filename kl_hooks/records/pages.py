@@ -160,6 +160,15 @@ def link_target(ws: Workspace, db: Database, names: PageNames, target: str, how:
     return str(row[0]) if row else ""
 
 
+def written_links(text: PageText) -> list[tuple[str, str, int, int, str]]:
+    """Return (target, shown text, line, column, how) of each link of a page, redacted; `how`: of `LINK_METHODS`."""
+    return [
+        (redact_text(one.target), redact_text(one.shown), one.line, one.column, how)
+        for how, some in zip(LINK_METHODS, (text.links, text.files), strict=True)
+        for one in some
+    ]
+
+
 def _title_key(title: str) -> str:
     return " ".join(title.split()).casefold()
 
@@ -192,7 +201,7 @@ def parse_page(path: str, data: bytes, most: int = MOST_PAGE_BYTES) -> PageText:
     first = next((one.words for one in found if one.level == 1), "")
     stem = path.rpartition("/")[2].rpartition(".")[0]
     title = one_line((given if isinstance(given, str) and given.strip() else first).strip() or stem, 2000)
-    links = (tuple(find_wikilinks(body)), tuple(_file_links(path, body))) if markdown else ((), ())
+    links = (tuple(find_wikilinks(body)), tuple(find_file_links(path, body))) if markdown else ((), ())
     return PageText(title, links[0], body, links[1], tuple(_split_page(title, found, lines)))
 
 
@@ -236,7 +245,8 @@ def _rst_headings(lines: Sequence[str]) -> list[Heading]:
     return found
 
 
-def _file_links(path: str, body: str) -> Iterator[Wikilink]:
+def find_file_links(path: str, body: str) -> Iterator[Wikilink]:
+    """Yield the Markdown links of a text of this path to other files of the repository, in order."""
     if "](" not in body:
         return
     folder = path.rpartition("/")[0]

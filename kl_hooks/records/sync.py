@@ -280,14 +280,9 @@ def _sync_pages(
 
 
 def _write_page_row(db: Database, ws: Workspace, page: Page, stamp: str, text: PageText | None) -> None:
-    from kl_hooks.records.pages import LINK_METHODS
+    from kl_hooks.records.pages import written_links
 
-    by_method = zip(LINK_METHODS, (text.links, text.files) if text else (), strict=False)
-    links = [
-        [redact_text(one.target), redact_text(one.shown), one.line, one.column, how]
-        for how, some in by_method
-        for one in some
-    ]
+    links = written_links(text) if text else []
     old = db.row("SELECT leads FROM page WHERE path = ?", (page.path,))
     leads = old[0] if old else "[]"  # the links that are still in the graph
     db.execute("DELETE FROM page WHERE path = ?", (page.path,))

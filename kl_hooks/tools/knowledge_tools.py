@@ -172,20 +172,20 @@ def _search(ws: Workspace, given: Arguments) -> Any:
 
 def _places(ws: Workspace, given: Arguments, verb: str) -> Any:
     from kl_hooks.documents.meaning import add_pages_near
-    from kl_hooks.documents.neighborhood import add_linking_documents
+    from kl_hooks.documents.pages import add_linking_documents, add_naming_documents, document_pages
     from kl_hooks.records import page_search
     from kl_hooks.records.query import NO_LIMIT
 
-    page, limit = page_search.get_page(ws, given["page"]), given["limit"]
-    if verb == "related":
-        by_words = page_search.related_pages(ws, page, NO_LIMIT, given["least"])
-        found, _ = add_pages_near(ws, page, by_words, given["least"])
-    else:
-        found = (
-            add_linking_documents(ws, page, page_search.backlinks(ws, page))
-            if verb == "backlinks"
-            else page_search.unlinked_mentions(ws, page, NO_LIMIT)
-        )
+    limit = given["limit"]
+    with access(ws, f"tool knowledge_{verb}", author(ws)) as may:
+        page = page_search.get_page(ws, given["page"], lambda: document_pages(ws, may))
+        if verb == "related":
+            by_words = page_search.related_pages(ws, page, NO_LIMIT, given["least"])
+            found, _ = add_pages_near(ws, page, by_words, given["least"], may)
+        elif verb == "backlinks":
+            found = add_linking_documents(ws, page, page_search.backlinks(ws, page), may)
+        else:
+            found = add_naming_documents(ws, page, page_search.unlinked_mentions(ws, page, NO_LIMIT), may)
     return {
         "page": page_search.page_to_dict(page), verb: [page_search.page_line_to_dict(one) for one in found[:limit]],
         "total": len(found),

@@ -250,3 +250,38 @@ def test_what_is_missing_is_searched_again_and_every_search_is_counted(shop: Che
     assert "zebra crossing" in shop.kl("stats", "search").stdout
     log = (shop.state / "events.jsonl").read_text()
     assert "file:docs/orders.md#L1-L3" in log and "refunded by the clerk" not in log
+
+
+@pytest.mark.requirement("D45")
+def test_a_readme_and_an_added_document_are_pages_too(shop: Checkout) -> None:
+    shop.write(
+        "README.md", "# Shop\n\n[how](docs/refunds.md), [[Night runbook]], [gone](docs/none.md).\n\n## Use\n\nSo.\n"
+    )
+    shop.write("docs/start.md", "# Start\n\nRead [all](../README.md) of [[Shop]].\n")
+    shop.write("CONTRIBUTING.md", "# Contributing\n\nSell.\n\n## First\n\nRead [this](README.md) and docs/start.md.\n")
+    shop.write("SECURITY.md", "# Security\n\nThe Night runbook has it, after Refund within a day.\n")
+    shop.kl("document", "add", "-", "--title", "Night runbook", input="# Night\n\nSee [[Refunds]] and [a](b.md).\n")
+
+    def places(verb: str, page: str, **more: Any) -> list[tuple[str, int]]:
+        done = shop.kl("knowledge", verb, page, "--format", "json", **more)
+        assert done.returncode == 0, done.stderr
+        found = json.loads(done.stdout)
+        key = "target" if verb == "links" else "path"
+        return [(one[key] + (" -> " + one["node"] if verb == "links" else ""), one["line"]) for one in found[verb]]
+
+    expected = [
+        ("Night runbook -> DOC-0001", 3), ("docs/refunds.md -> file:docs/refunds.md", 3), ("docs/none.md -> ", 3),
+    ]  # fmt: skip
+    assert places("links", "README.md") == places("links", "Shop") == expected
+    assert places("links", "DOC-0001") == places("links", "night-runbook") == [("Refunds -> file:docs/refunds.md", 3)]
+    assert places("backlinks", "README.md") == [("docs/start.md", 3), ("CONTRIBUTING.md", 7), ("docs/start.md", 3)]
+    assert places("backlinks", "docs/refunds.md") == [("DOC-0001", 3), ("README.md", 3)]
+    assert places("backlinks", "DOC-0001") == [("README.md", 3)]
+    assert places("mentions", "DOC-0001") == places("mentions", "ADR-0001") == [("SECURITY.md", 3)]
+    assert [path for path, _ in places("related", "CONTRIBUTING.md")] == ["docs/start.md"]
+    shop.write(".kl/policy.yaml", "version: 1\nrules:\n  - name: readme\n    deny: {paths: [README.md]}\n")
+    assert places("backlinks", "DOC-0001", env=AGENT) == []
+    assert shop.kl("knowledge", "links", "README.md", env=AGENT).returncode == 2
+    done = shop.kl("tool", "knowledge_mentions", '{"page": "DOC-0001"}')
+    assert [one["path"] for one in json.loads(done.stdout)["result"]["mentions"]] == ["SECURITY.md"], done.stdout
+    assert not json.loads(shop.kl("tool", "knowledge_backlinks", '{"page": "README.md"}').stdout).get("result")
