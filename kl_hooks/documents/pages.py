@@ -42,7 +42,7 @@ def document_pages(ws: Workspace, may: Visibility | None = None) -> list[Page]:
 def document_text(ws: Workspace, page: Page) -> PageText:
     """Return the text of a document with its links: in Markdown, as a README without a suffix is.
 
-    What was added has none to files, since it came without them.
+    What was added has none to files: its folder is not here.
     """
     if page.node.startswith("file:"):
         body = read_page(ws, page.path).body
