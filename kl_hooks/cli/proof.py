@@ -38,7 +38,9 @@ from kl_hooks.proof.failures import TestRecord, history_lines, record_of_test, r
 from kl_hooks.proof.test_names import TestNames
 
 if TYPE_CHECKING:
+    from kl_hooks.evidence.ingestion import Snapshot
     from kl_hooks.proof.impact import Runs, SymbolTest
+    from kl_hooks.workspace import Workspace
 
 
 def _checked_id(given: str) -> str:
@@ -277,7 +279,7 @@ def impacted(changed: str, staged: bool, shape: str) -> None:
         raise click.UsageError("--changed and --staged name different contents. Give one.")
     ws = initialized_workspace()
     content = content_of(ws, staged=staged, changed=changed)
-    with all_evidence(ws) as seen:
+    with _all_evidence(ws) as seen:
         plain = {"schema": "kl.proof.impacted/1", **impacted_answer(ws, seen, content, bool(changed))}
     if shape == "pytest":
         echo_lines(plain["arguments"])
@@ -292,8 +294,17 @@ def _runs() -> Iterator[Runs]:
     from kl_hooks.proof.impact import Runs, content_of
 
     ws = initialized_workspace()
-    with all_evidence(ws) as seen:
+    with _all_evidence(ws) as seen:
         yield Runs(ws, seen, content_of(ws))
+
+
+@contextmanager
+def _all_evidence(ws: Workspace) -> Iterator[Snapshot]:
+    """As `all_evidence`; what can't be read may have failed since, so it is named."""
+    with all_evidence(ws) as seen:
+        for gap in seen.gaps:
+            warn(f"not in this answer: {gap}")
+        yield seen
 
 
 @proof.command(epilog="Example: kl proof why test_basket.py::test_total")

@@ -10,7 +10,7 @@ from kl_hooks import __version__
 from kl_hooks.config.settings import SETTINGS_FILE
 from kl_hooks.model.canonical import digest
 from kl_hooks.proof.gate import Proof
-from kl_hooks.proof.impact import PROVEN, SymbolState
+from kl_hooks.proof.impact import NEVER, PROVEN, SymbolState
 
 _ANNOTATIONS: Final = 9
 """GitHub shows ten annotations of a step and drops the others silently."""
@@ -33,7 +33,9 @@ def _findings(tree: str, proven: bool, states: Sequence[SymbolState], proof: Pro
     more = f" Run: {command}" if command else ""
     for one in states:
         if one.state != PROVEN:
-            message = f"{one.symbol.partition(':')[2]} is {one.state}: {one.reason}.{more}"
+            # no run of the tests that there are would prove it
+            cure = " It needs a test." if one.state == NEVER else more
+            message = f"{one.symbol.partition(':')[2]} is {one.state}: {one.reason}.{cure}"
             yield f"proof/{one.state.replace(' ', '-')}", one.path, max(one.line, 1), message
     if not proven and not states:
         for lost in proof.missing:

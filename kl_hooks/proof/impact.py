@@ -30,7 +30,7 @@ from kl_hooks.proof.other_runs import (
     pytest_arguments,
 )
 from kl_hooks.proof.test_names import TestNames, moved_tests
-from kl_hooks.proof.transfer import NOT_ASSESSED, STALE, VALID, FileChange
+from kl_hooks.proof.transfer import NOT_ASSESSED, STALE, VALID, FileChange, Verdict
 from kl_hooks.workspace import Workspace
 
 PROVEN: Final = "proven"
@@ -135,6 +135,24 @@ class Runs:
             found |= here
         return found
 
+    def judged(self, name: str, result: Result) -> Result:
+        """This very result, of a run that another content is judged by, as it is for this one."""
+        verdict = self._verdicts.get(result.run, {}).get(name)
+        if verdict is not None:
+            return Result(result.run, result.outcome, *verdict)
+        return self.results.get(name, result._replace(state=NOT_ASSESSED, reason="it was not recorded before"))
+
+    @cached_property
+    def _verdicts(self) -> dict[str, dict[str, Verdict]]:
+        """Run → lasting node ID → the verdict of its result; of several tests of one name that of the invalid one."""
+        found: dict[str, dict[str, Verdict]] = {}
+        for part in self.parts:
+            here = found[part.original.receipt.run] = {}
+            for nodeid, one in part.verdicts.items():
+                if here.setdefault(lasting_name(nodeid), one).state == VALID:
+                    here[lasting_name(nodeid)] = one
+        return found
+
     def removed(self, nodeid: str) -> bool:
         """Whether this content has the test no more."""
         return any(part.removed(nodeid) for part in self.parts)
@@ -179,8 +197,9 @@ def impacted_tests(ws: Workspace, seen: Snapshot, content: Content, before: str 
     for name, result in sorted(runs.results.items()):
         if runs.removed(name):
             continue
-        if there and result.settled and name in there.results and not there.results[name].settled:
-            result = there.results[name]
+        # what passed before and after the change is reached by it all the same
+        if there and result.settled:
+            result = there.judged(name, result)
         if result.settled:
             settled += 1
         else:
@@ -207,8 +226,10 @@ def impacted_answer(
 def settled_tests(ws: Workspace, seen: Snapshot, before: str = "") -> frozenset[str]:
     """The tests that need not run on what is on disk; with `before`, those that a change from there does not reach."""
     now = Runs(ws, seen, content_of(ws)).results
-    then = Runs(ws, seen, content_of(ws, before)).results if before else now
-    return frozenset(name for name, one in now.items() if one.settled and name in then and then[name].settled)
+    there = Runs(ws, seen, content_of(ws, before)) if before else None
+    return frozenset(
+        name for name, one in now.items() if one.settled and (there is None or there.judged(name, one).settled)
+    )
 
 
 def _why(result: Result) -> str:
@@ -405,9 +426,12 @@ def tests_of(runs: Runs, name: str) -> list[SymbolTest]:
                     )  # fmt: skip
                     known_runs.setdefault(now, set()).add(receipt.run)
                     found.setdefault(now, one)
+    functions = {test.partition("[")[0] for test in found}
     for one in _imported_tests(runs, name):
         known |= {one.symbol.partition(":")[2]} if _matches(one.symbol, "", name) else set()
-        found.setdefault(one.test, one)
+        # coverage's own contexts are functions: of one whose cases were recorded it shows nothing more
+        if one.test not in functions:
+            found.setdefault(one.test, one)
     if len(known) > 1:
         hint = f"Give one of: {', '.join(sorted(known)[:5])}"
         raise UsageProblem("several executed symbols are named so.", place=name, hint=hint)

@@ -134,6 +134,9 @@ def _executions(names: TestNames, db: Database, symbols: Sequence[str]) -> dict[
     found: dict[str, dict[str, tuple[str, Execution]]] = {}
     for symbol, tests in tests_of_symbols(db, symbols).items():
         here = found[symbol] = {}
+        # coverage's own contexts are functions: of one whose cases were recorded it shows nothing more
+        cases = {test.partition("[")[0] for test, one in tests.items() if one.recorder != COVERAGE}
+        tests = {test: one for test, one in tests.items() if one.recorder != COVERAGE or test not in cases}
         now = {test: names.current(test) for test in tests}
         # a name that the test still has is that of its newest run
         for test in sorted(tests, key=lambda test: now[test] != test):

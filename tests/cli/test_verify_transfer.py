@@ -149,6 +149,10 @@ def test_the_tests_that_an_edit_reaches_are_enough(tmp_path: Path, home: Path) -
     assert [(one["symbol"], one["state"]) for one in found["symbols"]] == [("function:shop.empty", "proven")]
     repo.commit()
     assert "; 1 ran here)" in repo.kl("verify").stdout
+    # green before and after the change: the change reaches it all the same
+    reached = repo.kl("proof", "impacted", "--changed", "HEAD~1...HEAD")
+    assert reached.stdout.startswith("test_shop.py::test_empty: shop.empty changed\n1 test to run;"), reached
+    assert "1 passed" in repo.pytest("-q", "--kl-impacted=HEAD~1...HEAD").stdout
     assert repo.pytest("-q", "--kl-impacted").returncode == 0, "nothing had to run"
     assert repo.pytest("-q", "--kl-impacted", "test_shop.py").returncode == 4
     rows = repo.kl("proof", "tests", "shop.empty").stdout

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -87,6 +88,23 @@ def test_links_are_shown_with_recorded_outcomes_and_prove_nothing(shop: Checkout
     assert "known already" in again.stdout
     assert "coverage  imported" in shop.kl("evidence", "list").stdout.replace("coverage imported", "coverage  imported")
     assert shop.kl("evidence", "verify").returncode == 0
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="executed symbols are recorded from Python 3.12 on")
+def test_a_function_is_not_listed_beside_its_recorded_cases(shop: Checkout) -> None:
+    marked = TEST.replace("def test_total()", "@pytest.mark.parametrize('n', [1, 2])\ndef test_total(n)")
+    shop.write("tests/test_cart.py", f"import pytest\n{marked}")
+    assert "2 failed" in shop.pytest("-q", "tests/test_cart.py::test_total").stdout, "a list has no hash"
+    # coverage's own contexts (`dynamic_context = test_function`) have no parameters
+    contexts = {f"{TOTAL}|run": {"src/cart.py": [6, 13]}}
+    last = (shop.root / "tests/test_cart.py").stat().st_mtime + 60
+    path = measured(shop, contexts)
+    os.utime(path, (last, last))
+    assert shop.kl("evidence", "import", "coverage", path).returncode == 0
+    cases = [(f"{TOTAL}[{n}]", "failed", "valid") for n in (1, 2)]
+    assert executing(shop, "Cart.total") == cases
+    shown = json.loads(shop.kl("graph", "show", "Cart.total", "--format", "json").stdout)["executed_by"]
+    assert [one["test"] for one in shown] == [name for name, *_ in cases]
 
 
 def test_branches_show_functions_on_one_line(shop: Checkout) -> None:
