@@ -243,7 +243,7 @@ class Knowledge:
         """
         from kl_hooks.kinds.failure import record_failure
         from kl_hooks.kinds.memory.add import add_memory
-        from kl_hooks.kinds.outcome import record_outcome, record_queued
+        from kl_hooks.kinds.task import record_outcome, record_queued
         from kl_hooks.records.write import create_record
 
         def make(ws: Workspace) -> str | None:
@@ -322,7 +322,7 @@ class Knowledge:
 
     def load_role_context(self, role: str, context: str = "feature-build") -> str | None:
         """Return what somebody in a role must do, must not do and asks about first, as Markdown; None without one."""
-        from kl_hooks.kinds.role import find_role, render_role
+        from kl_hooks.kinds.gate import find_role, render_role
 
         found = find_role(self._in_force("role"), role, context)
         return render_role(found) if found else None
@@ -337,7 +337,7 @@ class Knowledge:
 
     def find_similar_task_outcomes(self, requirements: str, limit: int = 5) -> list[Record]:
         """Return the outcomes of tasks whose requirements share words with a text, the nearest first."""
-        from kl_hooks.kinds.outcome import record_queued
+        from kl_hooks.kinds.task import record_queued
 
         self._ask(record_queued, lambda why: [])
         return self._in_force("outcome", requirements, limit)

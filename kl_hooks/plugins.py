@@ -25,7 +25,7 @@ BUILT_IN = (
     "kl_hooks.documents.plugin",
     "kl_hooks.tiers.plugin",
     "kl_hooks.skills.plugin",
-    "kl_hooks.context.plugin",
+    "kl_hooks.context.package_log",
     "kl_hooks.upkeep.plugin",
 )
 """The plugins of our packages; imported when the manager is made, never here."""

@@ -30,8 +30,7 @@ from kl_hooks.errors import EnvironmentProblem, UsageProblem
 from kl_hooks.evidence.provenance import ci
 from kl_hooks.model.manifest import BASELINE, MANIFEST, Layer, Manifest, Violation, fingerprint
 from kl_hooks.model.problem import Problem, Problems
-from kl_hooks.store.files import read_small, write_atomic
-from kl_hooks.store.locks import folder_lock
+from kl_hooks.store.files import folder_lock, read_small, write_atomic
 from kl_hooks.workspace import Workspace
 
 if TYPE_CHECKING:

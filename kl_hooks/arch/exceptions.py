@@ -29,8 +29,7 @@ from kl_hooks.model.manifest import MANIFEST, Allowance, Manifest
 from kl_hooks.model.symbol import RECORD_ID
 from kl_hooks.model.text import one_line, safe_text, suggest_spelling
 from kl_hooks.records.repository import used_numbers
-from kl_hooks.store.files import read_small, write_atomic
-from kl_hooks.store.locks import folder_lock
+from kl_hooks.store.files import folder_lock, read_small, write_atomic
 from kl_hooks.store.redaction import redact
 from kl_hooks.workspace import Workspace
 

@@ -29,14 +29,8 @@ from kl_hooks.clock import FixedClock, iso, micros
 from kl_hooks.context.critical import MOST, SECTIONS, CriticalRequest, critical, render_critical
 from kl_hooks.context.deliver import Delivered, as_json, deliver, explain_items, explain_one, find_package, make_request
 from kl_hooks.context.page import STYLES
+from kl_hooks.context.recall import package_statistics, percent, recall_statistics, search_statistics, suggested_weights
 from kl_hooks.context.replay import BUDGETS, KL, METHODS, PLACES, Replay, Replayed, difference, find_tasks, losses, mean
-from kl_hooks.context.statistics import (
-    package_statistics,
-    percent,
-    recall_statistics,
-    search_statistics,
-    suggested_weights,
-)
 from kl_hooks.errors import EnvironmentProblem, KlError, UsageProblem
 from kl_hooks.git.repository import Repository, find_repository
 from kl_hooks.model.actors import trace_id

@@ -27,7 +27,7 @@ from kl_hooks.evidence.journal import QUARANTINED
 from kl_hooks.git.run import GitFailed
 from kl_hooks.model.problem import Problems
 from kl_hooks.proof.gate import accepted
-from kl_hooks.store.locks import store_lock
+from kl_hooks.store.files import store_lock
 from kl_hooks.store.spool import pending_spools
 from kl_hooks.store.sqlite import has_content
 from kl_hooks.workspace import Workspace, open_workspace

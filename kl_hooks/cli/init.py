@@ -39,8 +39,7 @@ from kl_hooks.model.manifest import BASELINE, MANIFEST, Layer, Manifest
 from kl_hooks.model.symbol import Link
 from kl_hooks.proof.expected_tests import content_source, outside_testpaths
 from kl_hooks.shipped import form
-from kl_hooks.store.files import read_small, write_atomic
-from kl_hooks.store.locks import store_lock
+from kl_hooks.store.files import read_small, store_lock, write_atomic
 from kl_hooks.store.state import State, prepare_state
 from kl_hooks.workspace import Workspace, refuse_linked_folder
 

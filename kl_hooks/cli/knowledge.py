@@ -868,7 +868,7 @@ def verify(ids: tuple[str, ...], seal: bool, shape: str) -> int:
 
     Writing a record with kl as a person seals its file, in this clone. Exit code 1 where one was tampered with.
     """
-    from kl_hooks.records.seals import STATES, seal_records, verify_seals
+    from kl_hooks.records.knowledge_check import STATES, seal_records, verify_seals
 
     ws = initialized_workspace() if seal else workspace()
     found = seal_records(ws, ids) if seal else verify_seals(ws, ids)

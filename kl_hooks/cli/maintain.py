@@ -33,7 +33,7 @@ def maintain(only_due: bool, shape: str) -> int:
     Nothing in the working tree is touched. To run it automatically, at most once a day, in the background of another
     command, and never in CI or a git hook: git config kl.maintain daily
     """
-    from kl_hooks.upkeep.schedule import run_maintenance as run
+    from kl_hooks.upkeep.run import run_maintenance as run
 
     done = run(workspace(), only_due=only_due)
     for one in done:

@@ -74,7 +74,7 @@ def _print_changed(record: Record, done: str = "", shape: str = "text") -> None:
 
 
 def _update_page() -> None:
-    from kl_hooks.kinds.memory.memory_page import write_page
+    from kl_hooks.kinds.memory.inject import write_page
 
     if trouble := write_page(workspace()):
         warn(trouble)

@@ -25,12 +25,25 @@ from kl_hooks.cli.record_output import print_record, warn_of_index_problems
 from kl_hooks.errors import UsageProblem
 from kl_hooks.evidence.provenance import agent, session
 from kl_hooks.kinds.feature import detect_features
-from kl_hooks.kinds.gate import DO_NOT_ADJUST, Gate, fitting_gates
-from kl_hooks.kinds.objective import link_task, reported_progress
-from kl_hooks.kinds.outcome import record_outcome, record_queued
-from kl_hooks.kinds.role import find_role, render_role
-from kl_hooks.kinds.task import Work, Works, complete_task, record_fulfilled, valid_tokens
-from kl_hooks.kinds.turn import add_turn, continuation, is_rejected, last_turns, next_number
+from kl_hooks.kinds.gate import DO_NOT_ADJUST, Gate, find_role, fitting_gates, render_role
+from kl_hooks.kinds.objective import (
+    add_turn,
+    continuation,
+    is_rejected,
+    last_turns,
+    link_task,
+    next_number,
+    reported_progress,
+)
+from kl_hooks.kinds.task import (
+    Work,
+    Works,
+    complete_task,
+    record_fulfilled,
+    record_outcome,
+    record_queued,
+    valid_tokens,
+)
 from kl_hooks.model.problem import Problem, Problems
 from kl_hooks.model.text import one_line, suggest_spelling
 from kl_hooks.records.document import fields_by_heading, leading_title, read_front_matter, split_lines

@@ -15,7 +15,7 @@ from kl_hooks.context.access import find_policy
 from kl_hooks.kinds.failure import failure_candidate, occurrences
 from kl_hooks.kinds.feature import feature_ids
 from kl_hooks.kinds.gate import DO_NOT_ADJUST, Gate
-from kl_hooks.kinds.role import render_role as role_page
+from kl_hooks.kinds.gate import render_role as role_page
 from kl_hooks.model.package import Candidate
 from kl_hooks.model.text import quoted_field, quoted_lines
 from kl_hooks.records.liveness import live_records, stale_reasons

@@ -1,4 +1,4 @@
-"""The package log: a line in `events.jsonl` for every package made, retained for `package_log_days`.
+"""The package log, and the plugin of `context`: a line in `events.jsonl` per package, retained for `package_log_days`.
 
 Writing it never fails the command. A file that another process may be appending to is never rewritten: it is
 renamed, with the next number, and a renamed one is deleted as a whole once its newest event is old enough. So an event
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kl_hooks.clock import iso, micros
 from kl_hooks.errors import KlError
-from kl_hooks.hookspecs import Policy
+from kl_hooks.hookspecs import Policy, hookimpl
 from kl_hooks.model.lifecycle import Change
 from kl_hooks.model.text import counted, one_line
 from kl_hooks.store.redaction import redact_value
@@ -163,3 +163,8 @@ def rotate_logs(ws: Workspace, changes: Sequence[Change], now: int) -> None:
 
 
 POLICY: Final = Policy(_NAME, "The record of packages is retained as long as promised.", expired_logs, rotate_logs)
+
+
+@hookimpl
+def kl_policies() -> list[Policy]:
+    return [POLICY]

@@ -17,9 +17,8 @@ from kl_hooks.context.signals import named_task
 from kl_hooks.errors import UsageProblem
 from kl_hooks.index.postings import text_terms
 from kl_hooks.kinds.feature import feature_ids
-from kl_hooks.kinds.gate import DO_NOT_ADJUST, Gate
-from kl_hooks.kinds.role import find_role, render_role
-from kl_hooks.kinds.turn import continuation, last_turns
+from kl_hooks.kinds.gate import DO_NOT_ADJUST, Gate, find_role, render_role
+from kl_hooks.kinds.objective import continuation, last_turns
 from kl_hooks.model.package import TYPE_ALIASES, TYPES, Candidate, Request
 from kl_hooks.model.text import one_line
 from kl_hooks.records.liveness import live_records

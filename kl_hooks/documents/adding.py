@@ -30,8 +30,7 @@ from kl_hooks.git.objects import MAX_BLOB_BYTES
 from kl_hooks.model.text import one_line, safe_text
 from kl_hooks.records.query import RecordFilter, get_records, list_records
 from kl_hooks.records.write import change_record, create_records, delete_record
-from kl_hooks.store.files import read_small
-from kl_hooks.store.locks import store_lock
+from kl_hooks.store.files import read_small, store_lock
 from kl_hooks.store.state import prepare_state
 
 if TYPE_CHECKING:

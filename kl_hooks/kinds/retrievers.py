@@ -21,8 +21,7 @@ from kl_hooks.errors import EnvironmentProblem
 from kl_hooks.hookspecs import Retriever
 from kl_hooks.kinds.failure import failure_candidate
 from kl_hooks.kinds.feature import feature_ids, specification_files
-from kl_hooks.kinds.objective import reported_progress
-from kl_hooks.kinds.turn import continuation, is_rejected, last_turns
+from kl_hooks.kinds.objective import continuation, is_rejected, last_turns, reported_progress
 from kl_hooks.model.package import Candidate
 from kl_hooks.model.record import Record
 from kl_hooks.model.symbol import split_id

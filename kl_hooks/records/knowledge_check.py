@@ -1,22 +1,33 @@
-"""`kl knowledge check`: valid files, unique IDs, links with a target, consistent supersession."""
+"""`kl knowledge check` and `verify`: whether authored files are valid, and as they were when somebody sealed them.
+
+A seal is the SHA-256 of the whole file, front matter included, in an Event. Writing a file through kl as a person seals
+it; `kl knowledge verify --seal` seals what a person has read. Events are append-only, so every seal that ever was is
+known. Whoever can write the database can write a seal: this finds edits, not attackers (SECURITY.md).
+"""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kl_hooks.errors import EnvironmentProblem, KlError, UsageProblem
 from kl_hooks.git import files
+from kl_hooks.model.actors import agent
 from kl_hooks.model.kind import REJECTED, Kind
 from kl_hooks.model.problem import Problem
 from kl_hooks.model.record import Record
 from kl_hooks.model.symbol import RECORD_ID
 from kl_hooks.model.text import suggest_spelling
 from kl_hooks.records.document import duplicate_id, read_document
+from kl_hooks.records.events import CONTENT, Event, append_events, events_by_record
 from kl_hooks.records.pages import MOST_PAGE_BYTES, Page, PageNames, PageText, parse_page
+from kl_hooks.records.query import RecordFilter, list_records
 from kl_hooks.records.redaction import find_secrets, redact_problem
 from kl_hooks.records.repository import authored_files, docs_pages, is_page_path, kind_of_path, select_rows
+from kl_hooks.records.sync import sync
 from kl_hooks.store.files import MAX_BYTES, read_small
 
 if TYPE_CHECKING:
@@ -185,3 +196,61 @@ def _is_missing(other: str, kinds: Mapping[str, Kind], by_id: Mapping[str, Recor
     if not RECORD_ID.fullmatch(other) or other in by_id or other in known:
         return False
     return any(one.storage == "file" and other.startswith(f"{one.prefix}-") for one in kinds.values())
+
+
+STATES = _VALID, _TAMPERED, _UNSEALED = "valid", "tampered", "unsealed"
+_SEALED: Final = "sealed"
+
+
+class Seal(NamedTuple):
+    """An authored file, and its seal."""
+
+    id: str
+    path: str
+    state: str
+    """valid, tampered (changed, or removed, since it was sealed) or unsealed."""
+    at: str = ""
+    """When it was sealed; ISO 8601."""
+    by: str = ""
+
+
+def verify_seals(ws: Workspace, ids: Sequence[str] = ()) -> list[Seal]:
+    """Return the state of each authored file, archived ones too; of those with these IDs if any are given."""
+    sync(ws)
+    records = [one for one in list_records(ws, RecordFilter(archived=True, expired=True)) if one.path]
+    chosen = [one for one in records if not ids or one.id in ids]
+    if missing := set(ids) - {one.id for one in chosen}:
+        raise UsageProblem("no authored file has this ID.", place=min(missing), hint="See: kl knowledge list")
+    events = events_by_record(ws, [one.id for one in chosen])
+    return [_seal(ws, one, events[one.id]) for one in chosen]
+
+
+def seal_records(ws: Workspace, ids: Sequence[str] = ()) -> list[Seal]:
+    """Seal the authored files that are not valid; return them as they are now. UsageProblem for an agent."""
+    if agent(ws.environ):
+        raise UsageProblem("a seal is a person's word.", place="--seal", hint="Ask a person to read the files.")
+    # what is valid is not sealed again: the moment of the first reading is the one that counts
+    found = [one for one in verify_seals(ws, ids) if one.state != _VALID]
+    events = list[Event]()
+    for one in found:
+        if digest := _digest(ws, one.path):
+            events.append(Event(_SEALED, one.id, "human", {CONTENT: digest}))
+    append_events(ws, events)
+    return verify_seals(ws, [one.id for one in found]) if found else []
+
+
+def _seal(ws: Workspace, record: Record, events: Sequence[Event]) -> Seal:
+    # the last one that has a digest: later events (opened, injected) are not about the file
+    last = next((one for one in reversed(events) if CONTENT in one.body), None)
+    if last is None:
+        return Seal(record.id, record.path, _UNSEALED)
+    state = _VALID if _digest(ws, record.path) == last.body[CONTENT] else _TAMPERED
+    return Seal(record.id, record.path, state, last.at, last.session)
+
+
+def _digest(ws: Workspace, path: str) -> str:
+    """SHA-256 of a file as it is; empty where it can't be read."""
+    with suppress(UsageProblem):
+        content = read_small(ws.root / path, within=ws.root)
+        return hashlib.sha256(content).hexdigest() if content is not None else ""
+    return ""

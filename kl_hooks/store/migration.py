@@ -15,8 +15,7 @@ from typing import Any, Final, NamedTuple
 
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
 from kl_hooks.store.database import Database, Row, placeholders
-from kl_hooks.store.files import sync_folder, write_atomic
-from kl_hooks.store.locks import store_lock
+from kl_hooks.store.files import store_lock, sync_folder, write_atomic
 from kl_hooks.store.sqlite import open_sqlite, side_files
 from kl_hooks.store.store import Store, migrate
 

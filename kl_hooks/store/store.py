@@ -84,7 +84,7 @@ class Store:
 
     def _enter_lock(self, stack: ExitStack, database: str, what: str) -> None:
         """Wait for the lock once: a command that reads on after StoreBusy asks for it up to three times (14 s)."""
-        from kl_hooks.store.locks import store_lock
+        from kl_hooks.store.files import store_lock
 
         when, before = self._waited.get(database, (0.0, None))
         waited = before is not None and time.monotonic() - when < _PATIENCE

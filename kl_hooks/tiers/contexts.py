@@ -38,11 +38,26 @@ from kl_hooks.tiers.entries import (
     with_value_at,
     writing,
 )
-from kl_hooks.tiers.scores import DAY, age_in_days, words
 
 if TYPE_CHECKING:
     from kl_hooks.store.database import Database, Row
     from kl_hooks.workspace import Workspace
+
+
+DAY: Final = 86_400_000_000
+"""Microseconds."""
+_WORD: Final = re.compile(r"\w+")
+
+
+def age_in_days(now: int, at: int) -> float:
+    """Return the days since a moment; 0 for one in the future, which a clock that was set back leaves behind."""
+    return max(now - at, 0) / DAY
+
+
+def words(text: str) -> Counter[str]:
+    """Return how often each word is in a text, whatever its case."""
+    return Counter(_WORD.findall(text.casefold()))
+
 
 TIER: Final = "long"
 CONTEXT_TYPES: Final = ("agent_memory", "knowledge_base", "shared_context", "tool_cache", "project_context")

@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, Final
 
 from kl_hooks.hookspecs import Policy
 from kl_hooks.model.lifecycle import Change
-from kl_hooks.tiers.contexts import ARCHIVE, ContextEntry, all_entries, archive_entries, beyond_retention
+from kl_hooks.tiers.contexts import ARCHIVE, DAY, ContextEntry, all_entries, archive_entries, beyond_retention
 from kl_hooks.tiers.entries import Caller, reading, writing
 from kl_hooks.tiers.pools import close_expired, has_expired
 from kl_hooks.tiers.router import consolidate, expired_owners
-from kl_hooks.tiers.scores import DAY
 
 if TYPE_CHECKING:
     from kl_hooks.model.lifecycle import Lifecycle

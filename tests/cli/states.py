@@ -163,7 +163,7 @@ STATES: dict[str, Callable[[Path], Scene]] = {
 HOLDER = """
 import sys, time
 from pathlib import Path
-from kl_hooks.store.locks import store_lock
+from kl_hooks.store.files import store_lock
 with store_lock(Path(sys.argv[1]), wait=5, what="a long job"):
     print("held", flush=True)
     time.sleep(600)

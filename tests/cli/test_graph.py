@@ -358,9 +358,8 @@ NEVER = {
 WRITING = {
     f"kl_hooks.{name}"
     for name in (
-        "code.update", "code.file_facts", "code.linker", "code.name_index",
-        "code.resolver", "code.scanner.imports", "code.scanner.references", "code.scanner.symbols",
-        "code.scanner.visitor", "store.locks", "store.redaction",
+        "code.update", "code.file_facts", "code.linker", "code.name_index", "code.scanner.imports",
+        "code.scanner.references", "code.scanner.symbols", "code.scanner.visitor", "store.redaction",
     )
 }  # fmt: skip
 """What only a changed file needs."""

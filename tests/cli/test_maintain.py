@@ -8,7 +8,7 @@ import time
 import pytest
 
 from kl_hooks.cli.maintain import MARK, may_run
-from kl_hooks.upkeep.schedule import STAMP
+from kl_hooks.upkeep.run import STAMP
 from tests.support import Checkout
 
 

@@ -15,8 +15,7 @@ from kl_hooks import hookspecs
 from kl_hooks.clock import FixedClock, iso, micros
 from kl_hooks.context import deliver as deliver_module
 from kl_hooks.context import package_log
-from kl_hooks.context.deliver import RECORDED_TASK, Delivered, deliver, find_package
-from kl_hooks.context.package_cache import PackageCache
+from kl_hooks.context.deliver import RECORDED_TASK, Delivered, PackageCache, deliver, find_package
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
 from kl_hooks.evidence.ingestion import import_file
 from kl_hooks.hookspecs import Retriever, hookimpl

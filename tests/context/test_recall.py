@@ -8,8 +8,16 @@ import subprocess
 
 import pytest
 
-from kl_hooks.context.recall import Comparison, SourceUse, Touched, _to_json, compare
-from kl_hooks.context.statistics import package_statistics, recall_statistics, suggested_weights
+from kl_hooks.context.recall import (
+    Comparison,
+    SourceUse,
+    Touched,
+    _to_json,
+    compare,
+    package_statistics,
+    recall_statistics,
+    suggested_weights,
+)
 from tests.support import Checkout
 
 PRICE = '"""Prices."""\n\n\ndef total(prices):\n    return sum(prices)\n\n\ndef tax(price):\n    return price\n'

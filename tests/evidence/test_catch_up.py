@@ -15,7 +15,7 @@ from kl_hooks.evidence.capture import new_run_id, open_spool, opening_record
 from kl_hooks.evidence.ingestion import sync_evidence
 from kl_hooks.evidence.provenance import worktree_state
 from kl_hooks.model.canonical import canonical
-from kl_hooks.store.locks import store_lock
+from kl_hooks.store.files import store_lock
 from kl_hooks.store.state import prepare_state, spool_directories
 from kl_hooks.workspace import is_set_up, require_setup
 from tests.support import NOW, Checkout, checkout, sql

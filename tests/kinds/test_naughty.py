@@ -9,8 +9,7 @@ import pytest
 from kl_hooks.errors import UsageProblem
 from kl_hooks.kinds.failure import record_failure
 from kl_hooks.kinds.interview import QUESTIONS, record_answer
-from kl_hooks.kinds.objective import link_task
-from kl_hooks.kinds.turn import add_turn
+from kl_hooks.kinds.objective import add_turn, link_task
 from kl_hooks.model.problem import Problems
 from kl_hooks.records.query import get_record
 from kl_hooks.records.write import create_record, redact_values

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kl_hooks.kinds.role import find_role, render_role
+from kl_hooks.kinds.gate import find_role, render_role
 from kl_hooks.model.record import Record
 
 PLAYER = Record("role", "ROLE-0001", {

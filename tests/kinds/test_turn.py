@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kl_hooks.kinds.turn import continuation, last_turns, next_id, next_number
+from kl_hooks.kinds.objective import continuation, last_turns, next_id, next_number
 from kl_hooks.model.record import Record, Value
 from kl_hooks.model.symbol import RECORD_ID
 

@@ -79,7 +79,7 @@ def test_versions_go_with_it(repo: Checkout) -> None:
 
 @pytest.mark.requirement("C6")
 def test_the_file_of_an_expired_memory_goes_too_and_only_with_a_person_looking(repo: Checkout) -> None:
-    from kl_hooks.upkeep.schedule import UNATTENDED
+    from kl_hooks.upkeep.run import UNATTENDED
 
     ws = repo.workspace()
     raw = {"title": "x", "pattern": "Use x.", "authority": "agent", "status": "approved"}

@@ -31,7 +31,7 @@ FILES = {
 NOT_NEEDED = {
     "yaml", "kl_hooks.arch.manifest_parser", "kl_hooks.code.scanner.visitor",
     "kl_hooks.code.scanner.references", "kl_hooks.code.scanner.symbols",
-    "kl_hooks.code.file_facts", "kl_hooks.evidence.journal", "kl_hooks.evidence.ingestion", "kl_hooks.model.contract",
+    "kl_hooks.code.file_facts", "kl_hooks.evidence.journal", "kl_hooks.evidence.ingestion", "kl_hooks.model.manifest",
     "secrets",
     "tempfile", "shutil", "random",
 }  # fmt: skip
@@ -77,7 +77,7 @@ def test_nothing_heavy_is_imported(shop: Checkout, command: tuple[str, ...]) -> 
     shop.git("add", "-A")
     found = modules_of(shop, *command)
     assert sorted({name.partition(".")[0] for name in found} & HEAVY) == []
-    entry_points = {"kl_hooks.context", "kl_hooks.context.plugin"}
+    entry_points = {"kl_hooks.context", "kl_hooks.context.package_log"}
     assert not {name for name in found - entry_points if name.startswith("kl_hooks.context")}
 
 

@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from kl_hooks.errors import EnvironmentProblem, StoreBusy
-from kl_hooks.store.locks import folder_lock, store_lock
+from kl_hooks.store.files import folder_lock, store_lock
 
 REPO = Path(__file__).parents[2]
 
@@ -28,7 +28,7 @@ def _holder(path: Path, more: str = "") -> Iterator[subprocess.Popen[bytes]]:
     code = f"""
 import os, subprocess, sys, time
 from pathlib import Path
-from kl_hooks.store.locks import store_lock
+from kl_hooks.store.files import store_lock
 with store_lock(Path(sys.argv[1]), wait=5, what="taking in captures"):
     {more}
     os.write(1, b"held\\n")
@@ -72,7 +72,7 @@ def test_a_program_started_meanwhile_keeps_no_lock(tmp_path: Path) -> None:
     code = f"""
 import os, subprocess, sys
 from pathlib import Path
-from kl_hooks.store.locks import store_lock
+from kl_hooks.store.files import store_lock
 with store_lock(Path(sys.argv[1]), wait=5, what="x"):
     {start}
     os.kill(os.getpid(), 9)
@@ -94,7 +94,7 @@ def test_a_forked_child_neither_keeps_it_nor_lets_it_go(tmp_path: Path) -> None:
 import os, sys, time
 from pathlib import Path
 from kl_hooks.errors import StoreBusy
-from kl_hooks.store.locks import store_lock
+from kl_hooks.store.files import store_lock
 path = Path({str(path)!r})
 with store_lock(path, wait=5, what="parent"):
     if os.fork() == 0:
@@ -125,7 +125,7 @@ def test_it_waits_for_its_turn(tmp_path: Path) -> None:
     code = """
 import sys
 from pathlib import Path
-from kl_hooks.store.locks import store_lock
+from kl_hooks.store.files import store_lock
 folder = Path(sys.argv[1])
 for _ in range(25):
     with store_lock(folder / "lock", wait=60, what="adding"):

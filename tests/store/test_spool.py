@@ -311,7 +311,7 @@ def test_nothing_heavy_is_imported(tmp_path: Path) -> None:
     code = """
 import sys
 before = set(sys.modules)
-import kl_hooks.store.spool, kl_hooks.store.state, kl_hooks.store.locks
+import kl_hooks.store.spool, kl_hooks.store.state, kl_hooks.store.files
 heavy = {"sqlite3", "subprocess", "yaml", "diskcache", "click", "pluggy", "asyncio", "logging"}
 print(sorted(heavy & (set(sys.modules) - before)))
 """

@@ -461,7 +461,7 @@ from pathlib import Path
 import kl_hooks.store.sqlite
 from kl_hooks.errors import KlError
 from kl_hooks.hookspecs import Schema
-from kl_hooks.store.locks import store_lock
+from kl_hooks.store.files import store_lock
 from kl_hooks.store.store import migrate, steps_taken
 from kl_hooks.store.sqlite import open_sqlite
 

@@ -16,7 +16,7 @@ import pytest
 
 from kl_hooks.errors import EnvironmentProblem, StoreBusy, StoreDamaged, StoreNewer
 from kl_hooks.hookspecs import Schema
-from kl_hooks.store.locks import store_lock
+from kl_hooks.store.files import store_lock
 from kl_hooks.store.sqlite import FORMAT, SqliteDatabase, open_sqlite
 from kl_hooks.store.state import State, locate_state
 from kl_hooks.store.store import _WAIT, Store

@@ -16,8 +16,7 @@ from typing import Any
 import pytest
 
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
-from kl_hooks.store.redis_values import RedisValues
-from kl_hooks.store.values import DiskValues
+from kl_hooks.store.values import DiskValues, RedisValues
 from kl_hooks.tiers.entries import Caller
 from kl_hooks.tiers.router import Memory
 from tests.support import Checkout
@@ -70,7 +69,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 @pytest.fixture(autouse=True)
 def patience(monkeypatch: pytest.MonkeyPatch) -> None:
     """A busy machine may answer late."""
-    monkeypatch.setattr("kl_hooks.store.redis_values._TIMEOUT", 60.0)
+    monkeypatch.setattr("kl_hooks.store.values._TIMEOUT", 60.0)
 
 
 def on_server(server: Server, folder: Path, name: str = "repo") -> Values:

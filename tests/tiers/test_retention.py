@@ -13,13 +13,11 @@ from hypothesis import strategies as st
 from kl_hooks.errors import UsageProblem
 from kl_hooks.kinds.memory.review import quality
 from kl_hooks.records.write import create_record
-from kl_hooks.tiers.contexts import create_context, decayed, relevance, similarity, staleness, write_entry
+from kl_hooks.tiers.contexts import DAY, create_context, decayed, relevance, similarity, staleness, words, write_entry
 from kl_hooks.tiers.entries import Caller, reading
 from kl_hooks.tiers.pools import PoolOptions, create_pool, find_pool, list_pools, read_pool, write_pool
 from kl_hooks.tiers.router import Memory
-from kl_hooks.tiers.scores import DAY, words
-from kl_hooks.upkeep.run import apply_policies, preview
-from kl_hooks.upkeep.schedule import run_maintenance
+from kl_hooks.upkeep.run import apply_policies, preview, run_maintenance
 from tests.support import NOW, Checkout
 from tests.tools.test_agent_hooks import notify
 

@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 
 from kl_hooks.clock import iso
 from kl_hooks.errors import StoreBusy
-from kl_hooks.store.locks import store_lock
-from kl_hooks.upkeep.run import policies
-from kl_hooks.upkeep.schedule import ACTIONS, DAY, LOCK, STAMP, UNATTENDED, due_actions, last_runs, run_maintenance
+from kl_hooks.store.files import store_lock
+from kl_hooks.upkeep.run import ACTIONS, DAY, LOCK, STAMP, UNATTENDED, due_actions, last_runs, policies, run_maintenance
 from tests.support import NOW, Checkout
 
 from .making import untidy

@@ -10,15 +10,16 @@ from typing import Final
 
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
 from kl_hooks.kinds.catalog import DECISION
-from kl_hooks.kinds.decision.formats.entry import (
+from kl_hooks.kinds.decision.formats import (
+    FORMATS,
     REFERENCES,
     Draft,
     Entry,
     Other,
+    entry_to_dict,
     field_of_heading,
+    split_sections,
 )
-from kl_hooks.kinds.decision.formats.registry import FORMATS, entry_to_dict
-from kl_hooks.kinds.decision.formats.sections import split_sections
 from kl_hooks.model.record import Record
 from kl_hooks.store.files import write_atomic
 

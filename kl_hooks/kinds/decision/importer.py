@@ -12,17 +12,18 @@ from typing import TYPE_CHECKING, Any, Final
 from kl_hooks.config.yaml import MapNode, Node, TextNode, load_yaml
 from kl_hooks.errors import UsageProblem
 from kl_hooks.kinds.catalog import DECISION
-from kl_hooks.kinds.decision.formats.entry import (
+from kl_hooks.kinds.decision.formats import (
+    FORMATS,
     REFERENCES,
     Draft,
     Entry,
     NotReadable,
     field_of_heading,
+    format_of,
     front_matter,
     iso_date,
+    split_sections,
 )
-from kl_hooks.kinds.decision.formats.registry import FORMATS, format_of
-from kl_hooks.kinds.decision.formats.sections import split_sections
 from kl_hooks.model.problem import Problem, Problems
 from kl_hooks.model.record import Record
 from kl_hooks.records.query import RecordFilter, list_records

@@ -204,7 +204,7 @@ class MiningResult:
 
 def update_memories(ws: Workspace) -> None:
     """Mine what is new, write MEMORY.md where that changed anything, and apply the rejections of other clones."""
-    from kl_hooks.kinds.memory.memory_page import write_page
+    from kl_hooks.kinds.memory.inject import write_page
 
     if ws.settings.memory_auto_extract:
         result = mine_receipts(ws)

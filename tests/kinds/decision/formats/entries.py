@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from kl_hooks.kinds.catalog import DECISION
-from kl_hooks.kinds.decision.formats.entry import Draft, Entry
+from kl_hooks.kinds.decision.formats import Draft, Entry
 
 PIECES = st.sampled_from(
     ["# ", "## Context", "## ", "### Consequences", "---", "```", "~~~", "- ", "* ", "  ", "    ", "\n", "\n\n",

@@ -6,9 +6,8 @@ import re
 
 import pytest
 
-from kl_hooks.kinds.decision.formats import registry
-from kl_hooks.kinds.decision.formats.entry import Entry, NotReadable, Other
-from kl_hooks.kinds.decision.formats.registry import FORMATS, format_of
+from kl_hooks.kinds.decision import formats
+from kl_hooks.kinds.decision.formats import FORMATS, Entry, NotReadable, Other, format_of
 from tests.kinds.decision.formats import published
 
 TEXTS = {
@@ -62,7 +61,7 @@ def test_every_form_gives_it_back(case: str, form: str) -> None:
 
 @pytest.mark.requirement("B19")
 def test_madr_4() -> None:
-    entry = registry.read_madr(published.MADR4)
+    entry = formats.read_madr(published.MADR4)
     assert entry.text("title") == "Use Markdown Any Decision Records"
     assert (entry.text("status"), entry.many("superseded_by"), entry.text("date")) == (
         "superseded", ("ADR-0005",), "2024-08-01",
@@ -77,25 +76,25 @@ def test_madr_4() -> None:
 
 
 def test_older_madr_and_log4brains() -> None:
-    entry = registry.read_madr(published.MADR2)
+    entry = formats.read_madr(published.MADR2)
     assert entry.many("deciders") == ("Ada", "Grace") and entry.text("date") == "2019-03-04"
     assert "### Positive Consequences" in entry.text("consequences") and "Less nice" in entry.text("consequences")
     assert "Technical Story: [#12]" in entry.text("more")
-    entry = registry.read_madr(published.LOG4BRAINS)
+    entry = formats.read_madr(published.LOG4BRAINS)
     assert (entry.many("tags"), entry.text("date")) == (("dev-tools", "doc"), "2020-11-02")
 
 
 def test_adr_tools() -> None:
-    entry = registry.read_nygard(published.NYGARD)
+    entry = formats.read_nygard(published.NYGARD)
     assert (entry.name, entry.text("title"), entry.text("status")) == ("2", "Implement as shell scripts", "accepted")
     assert entry.many("supersedes") == ("0001-record-architecture-decisions.md",)
     assert entry.many("amended_by") == ("0007-use-bash.md",)
-    newer = registry.read_nygard(
+    newer = formats.read_nygard(
         published.NYGARD.replace("Accepted", "Superceded by [9. Use Python](0009-use-python.md)")
     )
     assert (newer.text("status"), newer.many("superseded_by")) == ("superseded", ("0009-use-python.md",))
-    text = registry.write_nygard(
-        registry.read_nygard(published.NYGARD), {"0001-record-architecture-decisions.md": Other("1", "R", "1.md")}
+    text = formats.write_nygard(
+        formats.read_nygard(published.NYGARD), {"0001-record-architecture-decisions.md": Other("1", "R", "1.md")}
     )
     assert text.startswith(
         "# 2. Implement as shell scripts\n\nDate: 2016-02-12\n\n## Status\n\nAccepted\n\nSupersedes [1. R](1.md)"
@@ -104,12 +103,12 @@ def test_adr_tools() -> None:
 
 @pytest.mark.requirement("A20", "B19")
 def test_the_json_of_both_seeds() -> None:
-    (entry,) = registry.read_json(published.SEED_A)
+    (entry,) = formats.read_json(published.SEED_A)
     assert (entry.name, entry.text("status"), entry.many("supersedes")) == ("ADR-0003", "accepted", ("ADR-0001",))
     assert entry.many("governs") == ("src/store.py", "type:shop.store.Store")
     assert entry.many("alternatives") == ("PostgreSQL, which needs a server", "files")
-    assert registry.entry_to_dict(entry)["consequences"] == ["one writer, many readers"]
-    (entry,) = registry.read_json(published.SEED_B)
+    assert formats.entry_to_dict(entry)["consequences"] == ["one writer, many readers"]
+    (entry,) = formats.read_json(published.SEED_B)
     assert (entry.text("status"), entry.text("trigger")) == ("superseded", "clarifying_question")
     assert entry.values["confidence"] == 85 and entry.many("superseded_by") == ("ADR-0005",)
     assert entry.text("date") == "2026-05-01T10:00:00+00:00" and "team" in entry.text("more")

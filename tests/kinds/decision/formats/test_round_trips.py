@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kl_hooks.kinds.decision.formats.entry import Entry, NotReadable
-from kl_hooks.kinds.decision.formats.registry import FORMATS, format_of
+from kl_hooks.kinds.decision.formats import FORMATS, Entry, NotReadable, format_of
 from tests.kinds.decision.formats.entries import ENTRIES, MARKDOWN
 
 
