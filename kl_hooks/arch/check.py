@@ -63,7 +63,7 @@ def run_check(
     verdict = replace(verdict, loosened=_loosened(ws, verdict, found, seen, options), trusted=options.trust)
     verdict, shrunk = _with_baseline(ws, verdict, found)
     if verdict.violations:
-        from kl_hooks.arch.decisions import decision_titles
+        from kl_hooks.arch.content import decision_titles
 
         verdict = replace(verdict, titles=decision_titles(seen, {one.decision for one in verdict.violations}))
     if options.manifest:

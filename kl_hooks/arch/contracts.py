@@ -23,7 +23,8 @@ from kl_hooks.config.compile_cache import load_compiled
 from kl_hooks.errors import EnvironmentProblem
 from kl_hooks.git.files import UNREADABLE_BLOB, FileEntry
 from kl_hooks.model.canonical import digest
-from kl_hooks.model.manifest import Breach, Contract, Manifest, Step
+from kl_hooks.model.contract import Breach, Contract, Step
+from kl_hooks.model.manifest import Manifest
 from kl_hooks.model.problem import Problem
 
 MAX_EXPORTS: Final = 4

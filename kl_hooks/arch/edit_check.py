@@ -92,8 +92,7 @@ def new_violations(ws: Workspace, edits: Sequence[Edit]) -> tuple[list[Violation
     lines = {edit.path: set(added_imports(edit)) for edit in edits}
     if ws.repo is None or not any(lines.values()) or not (ws.root / MANIFEST).is_file():
         return [], {}
-    from kl_hooks.arch.content import Content, load_content, utc_day
-    from kl_hooks.arch.decisions import decision_titles
+    from kl_hooks.arch.content import Content, decision_titles, load_content, utc_day
     from kl_hooks.arch.import_survey import survey_imports
     from kl_hooks.arch.layer_check import judge
     from kl_hooks.arch.manifest import load_manifest

@@ -15,8 +15,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any, Final
 
-from kl_hooks.arch.content import load_content, require_repository, utc_day
-from kl_hooks.arch.decisions import DECISIONS, record_id
+from kl_hooks.arch.content import DECISIONS, load_content, record_id, require_repository, utc_day
 from kl_hooks.arch.import_survey import survey_imports
 from kl_hooks.arch.layer_check import is_excepted
 from kl_hooks.arch.layers import Edge, ManifestProblems, edges

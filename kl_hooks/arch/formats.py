@@ -17,7 +17,8 @@ from kl_hooks.arch.layer_check import INDIRECT_METHOD, Verdict
 from kl_hooks.arch.layers import edges
 from kl_hooks.arch.report import _breach_to_dict, problems_to_list, violation_to_dict
 from kl_hooks.model.canonical import digest
-from kl_hooks.model.manifest import MANIFEST, Breach, Violation
+from kl_hooks.model.contract import Breach
+from kl_hooks.model.manifest import MANIFEST, Violation
 from kl_hooks.model.problem import Problem
 from kl_hooks.model.text import counted, one_line, safe_text
 from kl_hooks.workspace import Workspace

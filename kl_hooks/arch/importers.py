@@ -18,7 +18,8 @@ from kl_hooks.arch.manifest_parser import CONTRACT_TYPES, CUSTOM_TYPE
 from kl_hooks.arch.packages import package_folders
 from kl_hooks.arch.propose import yaml_quoted
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
-from kl_hooks.model.manifest import MANIFEST, Allowance, Contract, Layer, Manifest, Option
+from kl_hooks.model.contract import Contract, Option
+from kl_hooks.model.manifest import MANIFEST, Allowance, Layer, Manifest
 from kl_hooks.model.problem import Problem, Problems
 from kl_hooks.model.text import one_line
 from kl_hooks.store.files import read_small

@@ -16,7 +16,7 @@ from kl_hooks.model.problem import Problem
 from kl_hooks.model.symbol import Link, split_id
 
 if TYPE_CHECKING:
-    from kl_hooks.model.manifest import Breach
+    from kl_hooks.model.contract import Breach
 
 
 @dataclass(frozen=True, slots=True)

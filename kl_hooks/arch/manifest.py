@@ -9,7 +9,7 @@ from kl_hooks.config.compile_cache import load_compiled
 from kl_hooks.model.manifest import Allowance, Layer, Manifest
 
 if TYPE_CHECKING:
-    from kl_hooks.model.manifest import Contract
+    from kl_hooks.model.contract import Contract
 
 
 # part of the entry's name in the cache: a new number where the form below changes, or old entries would be read
@@ -83,7 +83,7 @@ def _contract_plain(one: Contract) -> list[Any]:
 
 
 def _contract(value: Any) -> Contract:
-    from kl_hooks.model.manifest import Contract, Option
+    from kl_hooks.model.contract import Contract, Option
 
     name, sort, options, line, decision, roots, externals, checking = value
     made = [

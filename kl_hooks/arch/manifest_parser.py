@@ -14,7 +14,8 @@ from typing import Final
 
 from kl_hooks.arch.layers import _WHOLE_REPOSITORY, ManifestProblems
 from kl_hooks.config.yaml import ListNode, MapNode, Node, NodeReader, TextNode, load_yaml, snake_case
-from kl_hooks.model.manifest import Allowance, Contract, Layer, Manifest, Option
+from kl_hooks.model.contract import Contract, Option
+from kl_hooks.model.manifest import Allowance, Layer, Manifest
 from kl_hooks.model.problem import Problem
 from kl_hooks.model.text import suggest_spelling
 

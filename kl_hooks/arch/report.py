@@ -15,7 +15,7 @@ from kl_hooks.model.problem import Problem
 from kl_hooks.model.text import counted, one_line, safe_text
 
 if TYPE_CHECKING:
-    from kl_hooks.model.manifest import Breach, Step
+    from kl_hooks.model.contract import Breach, Step
 
 _NO_MANIFEST: Final = "no .kl/architecture.yaml in"
 _COLUMN: Final = 34

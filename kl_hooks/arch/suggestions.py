@@ -21,9 +21,9 @@ from kl_hooks.arch.layers import (
     is_through,
     layer_lookup,
 )
-from kl_hooks.code.import_edits import binds, lines_with, near, parsed, places
+from kl_hooks.code.import_edits import any_of, binds, is_on_line, parsed
 from kl_hooks.code.modules import plain_name
-from kl_hooks.code.scanner.parser import encoding_of
+from kl_hooks.code.scanner.parser import encoding_of, lines_of
 from kl_hooks.model.manifest import Manifest
 from kl_hooks.model.symbol import Link, split_id
 
@@ -113,6 +113,29 @@ def users(tree: ast.Module, content: bytes, line: int) -> tuple[list[str], list[
     return real, [] if uses - inside - notes else list(found)
 
 
+def near(roots: Iterable[ast.AST], lines: Sequence[int]) -> list[ast.AST]:
+    """All nodes below these, the outer before the inner, without the statements that have no part on these lines."""
+    found = [node for node in roots if is_on_line(node, lines)]
+    for node in found:  # grows while it is walked
+        found += [child for child in ast.iter_child_nodes(node) if is_on_line(child, lines)]
+    return found
+
+
+def lines_with(content: bytes, words: Collection[str]) -> Sequence[int]:
+    """Return the lines on which one of these identifiers may be, in order.
+
+    Python takes letters of other scripts for the usual ones, so a line that is not ASCII may hold any of them; and so
+    may every line that is not in UTF-8.
+    """
+    lines = lines_of(content)
+    if encoding_of(content) != "utf-8":
+        return range(1, len(lines) + 1)
+    word = any_of(words)
+    if content.isascii():
+        return [number for number, line in enumerate(lines, 1) if word.search(line)]
+    return [number for number, line in enumerate(lines, 1) if not line.isascii() or word.search(line)]
+
+
 def _uses(imports: Iterable[ast.Import | ast.ImportFrom], nodes: Iterable[ast.AST]) -> set[int]:
     """The ids of the Name nodes that mean what is imported: of `import a.b` those in `a.b`, not every `a`."""
     named = [(alias, isinstance(node, ast.Import)) for node in imports for alias in node.names]
@@ -144,6 +167,17 @@ def may_accept(content: bytes, names: Collection[str]) -> bool:
         if bisect_left(found, start) < bisect_left(found, end) or not content[start:end].isascii():
             return True  # letters of other scripts may spell the same names
     return False
+
+
+def places(content: bytes, words: Iterable[str]) -> Iterator[int]:
+    """Yield the positions of these identifiers in a text, in bytes. A text without them costs next to nothing."""
+    for word in sorted(words):
+        sought, whole = word.encode(), any_of([word])
+        place = content.find(sought)
+        while place >= 0:
+            if whole.match(content, place):
+                yield place
+            place = content.find(sought, place + 1)
 
 
 def takers(tree: ast.Module, content: bytes, names: Collection[str]) -> list[Place]:

@@ -1,10 +1,10 @@
-"""`kl context` and `kl stats`: packages for tasks, their history, and how well they find what commits touch."""
+"""`kl context`: a small, ranked, cited package for a task; its history, and how well packages find code."""
 
 from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,28 +18,22 @@ from kl_hooks.cli.output import (
     echo_json,
     echo_lines,
     format_option,
-    print_answer,
     progress,
-    short,
-    top_option,
     warn,
     workspace,
 )
-from kl_hooks.clock import FixedClock, iso, micros
+from kl_hooks.clock import FixedClock, micros
 from kl_hooks.context.critical import MOST, SECTIONS, CriticalRequest, critical, render_critical
 from kl_hooks.context.deliver import Delivered, as_json, deliver, explain_items, explain_one, find_package, make_request
 from kl_hooks.context.page import STYLES
-from kl_hooks.context.recall import package_statistics, percent, recall_statistics, search_statistics, suggested_weights
-from kl_hooks.context.replay import BUDGETS, KL, METHODS, PLACES, Replay, Replayed, difference, find_tasks, losses, mean
-from kl_hooks.errors import EnvironmentProblem, KlError, UsageProblem
+from kl_hooks.errors import EnvironmentProblem, UsageProblem
 from kl_hooks.git.repository import Repository, find_repository
 from kl_hooks.model.actors import trace_id
 from kl_hooks.model.package import TAKES, TYPES, Candidate
-from kl_hooks.model.text import name_list, one_line, safe_text
 from kl_hooks.workspace import Workspace
 
 if TYPE_CHECKING:
-    from kl_hooks.context.recall import Comparison
+    from kl_hooks.context.replay import Replayed
 
 
 _TASK = "TASK"
@@ -307,7 +301,7 @@ def replay_(words: tuple[str, ...], last: int, tasks: int, seed: int, repos: tup
     """
     _refuse_words("replay", words)
 
-    replay_history(repos, last, tasks, seed, shape == "json")
+    _replay(repos, last, tasks, seed, shape == "json")
 
 
 context.add_command(critical_)
@@ -367,30 +361,10 @@ def _echo_exactly(text: str, environ: Mapping[str, str]) -> None:
     click.echo(text, nl=False)
 
 
-_AGAINST = ("BM25 symbol", "RRF")
-_LOSSES = 20
-_ENOUGH = 30
-"""Tasks from which on an interval means something."""
-_TITLES = {
-    "all": "All tasks", "a changed symbol is named": "The message names a symbol that was changed",
-    "none is named": "The message names none",
-}  # fmt: skip
-_ROWS = {
-    "grep": "grep", "BM25 file": "BM25 of files", "BM25 symbol": "BM25 of symbols", "history": "past commits",
-    "RRF": "three fused", KL: "kl context",
-}  # fmt: skip
-"""Method → what its row is called."""
-_LEGEND = (
-    "  grep             files that hold most of the message's words, rare ones counting more",
-    "  BM25 of files    a plain full-text search over files; of symbols: over functions, methods and classes",
-    "  past commits     files of older commits with such messages",
-    "  three fused      the three rows before it by reciprocal rank",
-    "  kl context       kl's ranking and its packages; packages of the other rows have eight signatures a file",
-)
-
-
-def replay_history(repos: Sequence[Path], last: int, tasks: int, seed: int, as_json: bool) -> None:
+def _replay(repos: Sequence[Path], last: int, tasks: int, seed: int, as_json: bool) -> None:
     """Replay commits of these clones, of this repository where none is named, and print what was found."""
+    from kl_hooks.context.replay import Replay, find_tasks, report_lines, report_to_dict
+
     done: list[Replayed] = []
     for name, repo in _repositories(repos):
         chosen = find_tasks(repo, last, tasks, seed)
@@ -400,9 +374,9 @@ def replay_history(repos: Sequence[Path], last: int, tasks: int, seed: int, as_j
         with progress(f"Replaying {counted(len(chosen), 'commit')} of {name}"):
             done += [one.replay(task) for task in chosen]
     if as_json:
-        echo_json(_as_json(done, seed))
+        echo_json(report_to_dict(done, seed))
     else:
-        _print(done, seed)
+        echo_lines(report_lines(done, seed))
 
 
 def _repositories(paths: Sequence[Path]) -> list[tuple[str, Repository]]:
@@ -416,225 +390,3 @@ def _repositories(paths: Sequence[Path]) -> list[tuple[str, Repository]]:
     if missing:
         raise UsageProblem(f"{missing[0]!r} is in no git repository.", place="--repo")
     return [(name, repo) for name, repo in found if repo is not None]
-
-
-def _groups(done: list[Replayed]) -> list[tuple[str, list[Replayed]]]:
-    """The tasks whose text names a changed symbol leak the answer: they are shown apart."""
-    named = [one for one in done if one.named]
-    return [("all", done), ("a changed symbol is named", named), ("none is named", [o for o in done if not o.named])]
-
-
-def _print(done: list[Replayed], seed: int) -> None:
-    if not done:
-        return
-    echo("Each task is the message of a past commit, without paths, file names and IDs. To be found is what the commit")
-    echo("changed: files of source, and functions, methods and classes. Only the content of its parent is searched.\n")
-    for title, some in _groups(done):
-        if some:
-            _print_table(title, some)
-    for line in _LEGEND:
-        echo(line)
-    echo()
-    if len(done) < _ENOUGH:
-        echo(f"Fewer than {_ENOUGH} tasks: differences between the rows may be chance. More: --tasks, --repo.")
-    else:
-        _print_differences(done, seed)
-    lost = losses(done)
-    echo()
-    echo(f"A changed file is not among the first ten of kl context in {len(lost)} of {counted(len(done), 'task')}")
-    for one in lost[:_LOSSES]:
-        missing = ", ".join(sorted(one.missing))
-        echo(f"  {one.repository} {one.task.sha[:10]} {one_line(one.task.text, 60)}: {safe_text(missing)}")
-    if len(lost) > _LOSSES:
-        echo(f"  … and {len(lost) - _LOSSES} more: --format json")
-
-
-def _print_table(title: str, some: list[Replayed]) -> None:
-    echo(f"{_TITLES[title]}: {counted(len(some), 'task')}")
-    budgets = "".join(f"{f'{budget:,} tokens':>16}" for budget in BUDGETS)
-    echo(f"  {'percent found':16}{'files among the first':^24}{'symbols':>9}  files and symbols in a package of")
-    echo(f"  {'':16}" + "".join(f"{place:8}" for place in PLACES) + f"{'first 10':>9}{budgets}")
-    for method in METHODS:
-        found = mean(some, method)
-        numbers = "".join(f"{value:8.1%}" for value in found.recall.values())
-        texts = "".join(f"{files:9.1%}{symbols:7.1%}" for files, symbols in found.delivered.values())
-        echo(f"  {_ROWS[method]:16}{numbers}{found.symbols:9.1%}{texts}")
-    echo()
-
-
-def _print_differences(done: list[Replayed], seed: int) -> None:
-    echo("How much more kl context finds, in percentage points, with the interval that holds 95 % of resampled tasks:")
-    for other in _AGAINST:
-        for place in PLACES:
-            gain, low, high = (100 * value for value in difference(done, other, place, seed))
-            echo(f"  than {_ROWS[other]:16} among the first {place:2}: {gain:+5.1f}  [{low:+.1f} to {high:+.1f}]")
-
-
-def _as_json(done: list[Replayed], seed: int) -> dict[str, Any]:
-    groups = [
-        {"group": title, "tasks": len(some), "methods": {name: mean(some, name).to_dict() for name in METHODS}}
-        for title, some in _groups(done)
-    ]
-    return {
-        "schema": "kl.replay/2", "groups": groups,
-        "differences": [
-            dict(zip(("gain", "low", "high"), difference(done, other, place, seed), strict=True))
-            | {"against": other, "place": place}
-            for other in _AGAINST
-            for place in PLACES
-        ],
-        "losses": [
-            {
-                "repository": one.repository, "commit": one.task.sha, "task": one.task.text,
-                "missing": sorted(one.missing),
-            }
-            for one in losses(done)
-        ],
-    }  # fmt: skip
-
-
-_DAY = 86_400_000_000
-
-
-@click.group(invoke_without_command=True, epilog="Example: kl stats --days 30 --format json")
-@click.option("--days", type=click.IntRange(1, 36_500), help="Only the last so many days.")
-@format_option()
-@click.pass_context
-def stats(context: click.Context, days: int | None, shape: str) -> None:
-    """Context packages that were delivered here: how many, how large, from which sources and how fast.
-
-    Counted from the package log, which retains at least 90 days (`package_log_days`).
-    """
-    if context.invoked_subcommand:
-        return
-    from kl_hooks.context.package_log import events_newest_first
-
-    ws = workspace()
-    since = iso(ws.clock.now() - days * _DAY) if days else ""
-    found = package_statistics(events_newest_first(ws.state), since)
-    print_answer(shape, {"schema": "kl.stats/1", **found}, _stats_lines(found))
-    if not found["packages"] and shape == "text":
-        warn('no package was delivered here. Try: kl context "fix rounding in totals"')
-
-
-def _stats_lines(found: Mapping[str, Any]) -> Iterator[str]:
-    if not found["packages"]:
-        return
-    packages = found["packages"]
-    empty = f", {found['misses']} without a hit" if found["misses"] else ""
-    sessions = f", in {counted(found['sessions'], 'session')} of agents" if found["sessions"] else ""
-    yield f"packages  {packages} from {found['first'][:10]} to {found['last'][:10]}{empty}{sessions}"
-    used = "" if found["budget_percent"] is None else f", {found['budget_percent']} % of the budget"
-    yield f"size      {round(found['characters'] / packages):,} characters on average{used}"
-    kinds = sorted(found["kinds"].items(), key=lambda one: (-one[1], one[0]))
-    named = f": {name_list([f'{number} {kind}' for kind, number in kinds], 8)}" if kinds else ""
-    yield f"items     {found['included']:,} of {found['retrieved']:,} found{named}"
-    cached = f", {found['cached']} from the cache" if found["cached"] else ""
-    yield f"time      {found['median_ms']:,} ms (median), {found['slowest_ms']:,} ms (slowest){cached}"
-    if found["sources"]:
-        yield f"{'source':<14}  {'asked':>6}  {'results':>8}  {'empty':>6}  {'failed':>6}  {'ms each':>8}"
-    for name, one in found["sources"].items():
-        each = round(one["ms"] / one["asked"])
-        answers = f"{one['asked']:>6,}  {one['results']:>8,}  {one['empty']:>6,}  {one['failed']:>6,}"
-        yield f"{one_line(name, 14):<14}  {answers}  {each:>8,}"
-
-
-@stats.command("recall", epilog="Example: kl stats recall --top 5")
-@top_option(10, text="Most packages listed.")
-@format_option()
-def recall_(limit: int, shape: str) -> None:
-    """What packages contained of the files and symbols that the commits naming them touched.
-
-    Commits name packages by the trailer `Kl-Package`: kl hooks install --only commit-msg. `recall`: share of the
-    touched files that a source brought; `utility`: share of its items that are about a touched file.
-    """
-    from kl_hooks.context.recall import comparisons, update_recall
-    from kl_hooks.evidence.ingestion import sync_evidence
-
-    ws = workspace()
-    sync_evidence(ws)
-    try:
-        update_recall(ws)
-    except (KlError, OSError) as problem:  # what was compared before is shown all the same
-        warn(str(problem))
-    compared = comparisons(ws)
-    found = recall_statistics(compared)
-    listed = [_stats_to_dict(one) for one in compared if one.known][:limit]
-    weights = suggested_weights(found)
-    plain = {"schema": "kl.stats.recall/1", **found, "suggested_weights": weights, "compared": listed}
-    print_answer(
-        shape, plain, _recall_lines({**found, "weights": weights}, [one for one in compared if one.known][:limit])
-    )
-    if not compared and shape == "text":
-        warn("no commit names a package. Let commits do so with: kl hooks install --only commit-msg")
-
-
-@stats.command("search", epilog="Example: kl stats search --days 30")
-@click.option("--days", type=click.IntRange(1, 36_500), help="Only the last so many days.")
-@top_option(10, text="Most queries listed.")
-@format_option()
-def search_(days: int | None, limit: int, shape: str) -> None:
-    """Searches of documents, records and code: by mode, how many, how good, how fast; and queries without results.
-
-    Counted from the package log, which has the query and the IDs of the results of each search.
-    """
-    from kl_hooks.context.package_log import events_newest_first
-
-    ws = workspace()
-    since = iso(ws.clock.now() - days * _DAY) if days else ""
-    found = search_statistics(events_newest_first(ws.state), since, limit)
-    print_answer(shape, {"schema": "kl.stats.search/1", **found}, _search_lines(found))
-    if not found["searches"] and shape == "text":
-        warn("no search is recorded here. Try: kl search rounding of totals")
-
-
-def _search_lines(found: Mapping[str, Any]) -> Iterator[str]:
-    if not found["searches"]:
-        return
-    yield f"{'mode':<8}  {'searches':>8}  {'results':>7}  {'empty':>5}  {'mean score':>10}  {'median ms':>9}"
-    for mode, one in found["modes"].items():
-        score = "–" if one["mean_score"] is None else f"{one['mean_score']:.2f}"
-        counts = f"{one['searches']:>8,}  {one['results']:>7.1f}  {one['empty']:>5,}"
-        yield f"{mode:<8}  {counts}  {score:>10}  {one['median_ms']:>9,}"
-    if found["nothing_found"]:
-        yield "nothing was found for:"
-    for one in found["nothing_found"]:
-        yield f"  {one['times']:>3}  {one_line(one['query'], 100)}"
-
-
-def _stats_to_dict(one: Comparison) -> dict[str, Any]:
-    return {
-        "package": one.package, "commit": one.sha, "at": one.at, "files": list(one.files), "missing": list(one.missing),
-        "symbols": one.symbols, "symbols_found": one.symbols_found,
-    }  # fmt: skip
-
-
-def _recall_lines(found: Mapping[str, Any], compared: Sequence[Comparison]) -> Iterator[str]:
-    if found["unknown"]:
-        packages = counted(found["unknown"], "package")
-        yield f"{packages} not compared: made elsewhere, or the commit changed no file that existed"
-    if not found["packages"]:
-        return
-    files, symbols = (_share(found[f"{name}_found"], found[name]) for name in ("files", "symbols"))
-    packages = counted(found["packages"], "package")
-    yield f"{packages} contained {files} of the files and {symbols} of the symbols that commits touched"
-    yield f"{'source':<14}  {'items':>6}  {'recall':>7}  {'utility':>8}"
-    for name, one in found["sources"].items():
-        recall = "–" if one["recall"] is None else f"{one['recall']} %"
-        yield f"{one_line(name, 14):<14}  {one['items']:>6,}  {recall:>7}  {one['utility']:>6} %"
-    if found["weights"]:
-        suggested = ", ".join(f"{name} {weight} %" for name, weight in found["weights"].items())
-        yield f"suggested weights: {suggested} (context_weights: learned applies them)"
-    yield "commit   package          files   symbols"
-    for each in compared:
-        files, symbols = (
-            f"{len(each.files) - len(each.missing)}/{len(each.files)}",
-            f"{each.symbols_found}/{each.symbols}",
-        )
-        missing = f"  missing: {name_list([one_line(path) for path in each.missing], 3)}" if each.missing else ""
-        yield f"{short(each.sha, 7)}  {each.package}  {files:>5}  {symbols:>8}{missing}"
-
-
-def _share(part: int, whole: int) -> str:
-    share = percent(part, whole)
-    return f"{part} of {whole}" if share is None else f"{share} % ({part} of {whole})"

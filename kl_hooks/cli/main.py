@@ -65,7 +65,6 @@ _PLACES = {
     **dict.fromkeys(("tool", "mcp", "serve"), "tools"),
     "search": "document",
     "seed": "interview",
-    "stats": "context",
     **dict.fromkeys(("task", "turn", "outcome", "objective", "gate", "role", "feature"), "work"),
     "failure": "finding",
     "proposal": "skill",

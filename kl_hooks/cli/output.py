@@ -14,7 +14,7 @@ from typing import Any, Final, TypeVar
 import click
 
 from kl_hooks.errors import UsageProblem
-from kl_hooks.model.text import brief, one_line, safe_text
+from kl_hooks.model.text import brief, safe_text
 from kl_hooks.model.text import counted as counted
 from kl_hooks.workspace import Workspace, open_workspace, require_initialized
 
@@ -107,16 +107,6 @@ def print_list(shape: str, plain: Any, rows: Iterable[str], total: int, none: st
 def warn(text: str) -> None:
     """A remark, on stderr, in one line."""
     click.echo(f"kl: {brief(text).replace(chr(10), ' ')}", err=True)
-
-
-def warn_of_change(key: str, stored_key: str, given: Any, stored: Any) -> None:
-    """Report where something else is stored than was given, or nothing was given."""
-    if stored_key != key:  # escape sequences, secrets, and bytes that are no UTF-8 are in no key
-        warn(f"warning: it is stored under another key: {one_line(stored_key, 100)}")
-    if stored != given and "[redacted:" in str(stored):
-        warn("warning: what looks like a secret is not stored: [redacted:…] is in its place.")
-    if given == "":
-        warn("warning: the value is empty: nothing was given, or stdin had nothing.")
 
 
 @contextmanager

@@ -19,7 +19,6 @@ from kl_hooks.cli.output import (
     print_list,
     top_option,
     warn,
-    warn_of_change,
     workspace,
 )
 from kl_hooks.cli.record_output import agent_access
@@ -137,8 +136,18 @@ def remember(
     print_answer(
         shape, {"schema": "kl.entry/1", **entry_to_dict(entry)}, [f"{quoted_field(key)}  {entry.source}{until}"]
     )
-    warn_of_change(key, entry.key, made, stored)
+    _warn_of_change(key, entry.key, made, stored)
     _warn_of(memory)
+
+
+def _warn_of_change(key: str, stored_key: str, given: Any, stored: Any) -> None:
+    """Report where something else is stored than was given, or nothing was given."""
+    if stored_key != key:  # escape sequences, secrets, and bytes that are no UTF-8 are in no key
+        warn(f"warning: it is stored under another key: {one_line(stored_key, 100)}")
+    if stored != given and "[redacted:" in str(stored):
+        warn("warning: what looks like a secret is not stored: [redacted:…] is in its place.")
+    if given == "":
+        warn("warning: the value is empty: nothing was given, or stdin had nothing.")
 
 
 @click.command(epilog="Example: kl recall plan")
@@ -571,7 +580,7 @@ def pool_write(name: str, path: str, value: str, if_version: int | None, as_text
     made = write_pool(ws, caller_of(ws), name, path, given, if_version=if_version)
     _print_pool(made, shape)
     start = path[:200]  # a path may be longer than a key
-    warn_of_change(start, checked_key(start), given, json.loads(encoded(given)))
+    _warn_of_change(start, checked_key(start), given, json.loads(encoded(given)))
 
 
 @click.command("merge", epilog="""Example: kl pool merge default '{"build": {"status": "green", "old": null}}'""")
@@ -586,7 +595,7 @@ def pool_merge(name: str, value: str, path: str, if_version: int | None, shape: 
     given = read_value(value, False)
     made = write_pool(ws, caller_of(ws), name, path, given, if_version=if_version, merge=True)
     _print_pool(made, shape)
-    warn_of_change("", "", given, json.loads(encoded(given)))
+    _warn_of_change("", "", given, json.loads(encoded(given)))
 
 
 @click.command("grant", epilog="Example: kl pool grant review-12 claude-code --write")

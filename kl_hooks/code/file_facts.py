@@ -127,16 +127,6 @@ def columns_of(facts: Facts) -> Columns:
     )  # fmt: skip
 
 
-def delete_unused(db: Rows, spare: int) -> int:
-    """Delete contents that no file has any more once there are more than `spare` of them; returns how many."""
-    known, files = (int(db.rows(f"SELECT COUNT(*) FROM {table}")[0][0]) for table in ("facts", "files"))
-    if known <= files + spare:
-        return 0
-    # contents without a file stay until there are many: a checkout of an old branch then parses nothing (ADR-0004)
-    db.execute("DELETE FROM facts WHERE (blob, scanner) NOT IN (SELECT blob, scanner FROM files)")
-    return known - int(db.rows("SELECT COUNT(*) FROM facts")[0][0])
-
-
 def _facts(error: str, imports: bytes, symbols: bytes, uses: bytes, outline: bytes, names: bytes) -> Facts | None:
     try:
         found, words, decorators, text = _unpacked(symbols) if symbols else ([], [], {}, [])

@@ -208,12 +208,6 @@ def stored_markers(db: Rows, condition: str, params: Sequence[str]) -> set[str]:
     return {row[0] for row in db.rows(f"SELECT path FROM marks WHERE {condition}", tuple(params))}
 
 
-def store_markers(db: Rows, markers: Collection[str]) -> None:
-    """From now on these mark projects. Inside one transaction."""
-    db.execute("DELETE FROM marks")
-    db.many("INSERT INTO marks (path) VALUES (?)", [(path,) for path in sorted(markers)])
-
-
 def errors_of(db: Database) -> dict[str, str]:
     """Path → why it has no symbols, of all files that could not be read."""
     # the condition as in the partial index files_error: SQLite uses one only where the query implies its WHERE

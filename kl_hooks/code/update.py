@@ -296,8 +296,18 @@ def _write(
     else:
         _replace(db, known, facts, files, removed)
     file_index.store_part(db, known.part, scanners, now, absent)
-    file_facts.delete_unused(db, spare=known.files * 3 + SPARE)
+    _delete_unused(db, spare=known.files * 3 + SPARE)
     return len(removed)
+
+
+def _delete_unused(db: Rows, spare: int) -> int:
+    """Delete contents that no file has any more once there are more than `spare` of them; returns how many."""
+    known, files = (int(db.rows(f"SELECT COUNT(*) FROM {table}")[0][0]) for table in ("facts", "files"))
+    if known <= files + spare:
+        return 0
+    # contents without a file stay until there are many: a checkout of an old branch then parses nothing (ADR-0004)
+    db.execute("DELETE FROM facts WHERE (blob, scanner) NOT IN (SELECT blob, scanner FROM files)")
+    return known - int(db.rows("SELECT COUNT(*) FROM facts")[0][0])
 
 
 def _replace(
@@ -431,8 +441,14 @@ def _store_decision(db: Rows, decision: _Decision, markers: Collection[str]) -> 
     """Store what decided the names; returns them."""
     db.execute("DELETE FROM naming")
     db.many("INSERT INTO naming (name, asked_for) VALUES (?, ?)", sorted(decision.answers.items()))
-    file_index.store_markers(db, markers)
+    _store_markers(db, markers)
     return decision.modules
+
+
+def _store_markers(db: Rows, markers: Collection[str]) -> None:
+    """From now on these mark projects. Inside one transaction."""
+    db.execute("DELETE FROM marks")
+    db.many("INSERT INTO marks (path) VALUES (?)", [(path,) for path in sorted(markers)])
 
 
 _ADDED_AT_MOST: Final = 50

@@ -13,7 +13,6 @@ from math import sqrt
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kl_hooks.config.kinds_file import BUDGET_CATEGORIES
-from kl_hooks.context.signals import named_task
 from kl_hooks.errors import UsageProblem
 from kl_hooks.index.postings import text_terms
 from kl_hooks.kinds.feature import feature_ids
@@ -28,6 +27,8 @@ from kl_hooks.records.retrieval import demote_uncommitted, record_candidate
 if TYPE_CHECKING:
     from kl_hooks.model.record import Record
     from kl_hooks.workspace import Workspace
+
+_TASK_ID: Final = re.compile(r"\bTASK-[A-Za-z0-9][\w-]*")
 
 HEADING: Final = "Job-Specific Context"
 DEFAULT_COMPLEXITY: Final = 5
@@ -218,7 +219,7 @@ def read_traits(ws: Workspace, request: Request, text: str) -> Traits:
     first = _FIRST_WORDS.get(words[0].lower().strip(":,."), TYPES[0]) if words else TYPES[0]
     feature = feature_ids(text)
     found = Traits(
-        task_id=named_task(text), description=one_line(text),
+        task_id=_named_task(text), description=one_line(text),
         task_type=TYPE_ALIASES.get(request.type, request.type) or first,
         current_phase=request.phase or "load", complexity=request.complexity or DEFAULT_COMPLEXITY,
         feature_id=feature[0] if feature else "", is_refinement=request.attempt > 0,
@@ -233,6 +234,12 @@ def read_traits(ws: Workspace, request: Request, text: str) -> Traits:
         raise UsageProblem(f"{found.current_actor!r} is no role here.", place="--actor", hint=hint)
     found = replace(found, has_previous_turns=bool(_turns(ws, found)))
     return _with_history(ws, found, text)
+
+
+def _named_task(text: str) -> str:
+    """Return the ID of a task in a text: `TASK-42`; empty where there is none."""
+    found = _TASK_ID.search(text)
+    return found[0] if found else ""
 
 
 def _with_history(ws: Workspace, traits: Traits, text: str) -> Traits:

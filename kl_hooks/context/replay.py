@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import log
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -28,6 +28,7 @@ from kl_hooks.index.index import split_all
 from kl_hooks.index.postings import SOURCE, FileTerms, MemoryPostings, corpus_of, file_terms, read_query, text_terms
 from kl_hooks.model.package import CODE, Request
 from kl_hooks.model.package import Task as PackageTask
+from kl_hooks.model.text import counted, one_line, safe_text
 
 if TYPE_CHECKING:
     from kl_hooks.git.repository import Repository
@@ -465,3 +466,102 @@ def losses(done: Sequence[Replayed]) -> list[Replayed]:
         return one.results[KL].recall[10] - best, one.task.sha
 
     return sorted(missed, key=order)
+
+
+_AGAINST = ("BM25 symbol", "RRF")
+_LOSSES = 20
+_ENOUGH = 30
+"""Tasks from which on an interval means something."""
+_TITLES = {
+    "all": "All tasks", "a changed symbol is named": "The message names a symbol that was changed",
+    "none is named": "The message names none",
+}  # fmt: skip
+_ROWS = {
+    "grep": "grep", "BM25 file": "BM25 of files", "BM25 symbol": "BM25 of symbols", "history": "past commits",
+    "RRF": "three fused", KL: "kl context",
+}  # fmt: skip
+"""Method → what its row is called."""
+_LEGEND = (
+    "  grep             files that hold most of the message's words, rare ones counting more",
+    "  BM25 of files    a plain full-text search over files; of symbols: over functions, methods and classes",
+    "  past commits     files of older commits with such messages",
+    "  three fused      the three rows before it by reciprocal rank",
+    "  kl context       kl's ranking and its packages; packages of the other rows have eight signatures a file",
+)
+
+
+def _groups(done: list[Replayed]) -> list[tuple[str, list[Replayed]]]:
+    """The tasks whose text names a changed symbol leak the answer: they are shown apart."""
+    named = [one for one in done if one.named]
+    return [("all", done), ("a changed symbol is named", named), ("none is named", [o for o in done if not o.named])]
+
+
+def report_lines(done: list[Replayed], seed: int) -> Iterator[str]:
+    """The report for people; nothing where no task was replayed."""
+    if not done:
+        return
+    yield "Each task is the message of a past commit, without paths, file names and IDs. To be found is what the commit"
+    yield "changed: files of source, and functions, methods and classes. Only the content of its parent is searched."
+    yield ""
+    for title, some in _groups(done):
+        if some:
+            yield from _table(title, some)
+    yield from _LEGEND
+    yield ""
+    if len(done) < _ENOUGH:
+        yield f"Fewer than {_ENOUGH} tasks: differences between the rows may be chance. More: --tasks, --repo."
+    else:
+        yield from _difference_lines(done, seed)
+    lost = losses(done)
+    yield ""
+    yield f"A changed file is not among the first ten of kl context in {len(lost)} of {counted(len(done), 'task')}"
+    for one in lost[:_LOSSES]:
+        missing = ", ".join(sorted(one.missing))
+        yield f"  {one.repository} {one.task.sha[:10]} {one_line(one.task.text, 60)}: {safe_text(missing)}"
+    if len(lost) > _LOSSES:
+        yield f"  … and {len(lost) - _LOSSES} more: --format json"
+
+
+def _table(title: str, some: list[Replayed]) -> Iterator[str]:
+    yield f"{_TITLES[title]}: {counted(len(some), 'task')}"
+    budgets = "".join(f"{f'{budget:,} tokens':>16}" for budget in BUDGETS)
+    yield f"  {'percent found':16}{'files among the first':^24}{'symbols':>9}  files and symbols in a package of"
+    yield f"  {'':16}" + "".join(f"{place:8}" for place in PLACES) + f"{'first 10':>9}{budgets}"
+    for method in METHODS:
+        found = mean(some, method)
+        numbers = "".join(f"{value:8.1%}" for value in found.recall.values())
+        texts = "".join(f"{files:9.1%}{symbols:7.1%}" for files, symbols in found.delivered.values())
+        yield f"  {_ROWS[method]:16}{numbers}{found.symbols:9.1%}{texts}"
+    yield ""
+
+
+def _difference_lines(done: list[Replayed], seed: int) -> Iterator[str]:
+    yield "How much more kl context finds, in percentage points, with the interval that holds 95 % of resampled tasks:"
+    for other in _AGAINST:
+        for place in PLACES:
+            gain, low, high = (100 * value for value in difference(done, other, place, seed))
+            yield f"  than {_ROWS[other]:16} among the first {place:2}: {gain:+5.1f}  [{low:+.1f} to {high:+.1f}]"
+
+
+def report_to_dict(done: list[Replayed], seed: int) -> dict[str, Any]:
+    """The same for programs, with every loss."""
+    groups = [
+        {"group": title, "tasks": len(some), "methods": {name: mean(some, name).to_dict() for name in METHODS}}
+        for title, some in _groups(done)
+    ]
+    return {
+        "schema": "kl.replay/2", "groups": groups,
+        "differences": [
+            dict(zip(("gain", "low", "high"), difference(done, other, place, seed), strict=True))
+            | {"against": other, "place": place}
+            for other in _AGAINST
+            for place in PLACES
+        ],
+        "losses": [
+            {
+                "repository": one.repository, "commit": one.task.sha, "task": one.task.text,
+                "missing": sorted(one.missing),
+            }
+            for one in losses(done)
+        ],
+    }  # fmt: skip

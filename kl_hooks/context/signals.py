@@ -56,7 +56,6 @@ _FRAME: Final = re.compile(
     r"""File ["']([^"'\n]{1,500})["'], line (\d{1,7})|^\s*(?:[E>]\s+)?([^\s:]{1,300}\.py):(\d{1,7})\b""", re.M
 )
 _TEST: Final = re.compile(r"(?<![^\s\"'`(])([\w./-]{1,300}\.py(?:::\w{1,200}){1,5}(?:\[[^\]\n]{0,200}\])?)")
-_TASK_ID: Final = re.compile(r"\bTASK-[A-Za-z0-9][\w-]*")
 MOST_FRAMES: Final = 50
 
 # pytest's report, as `_pytest/terminal.py` prints it in any of its styles of tracebacks
@@ -129,12 +128,6 @@ def without_report(text: str) -> str:
     about = " ".join(dict.fromkeys(_TEST_WORD.sub(" ", name) for name in names if name))
     parts = [text[: start.start()].strip(), about, *dict.fromkeys(failures), *dict.fromkeys(source)]
     return "\n".join(filter(None, parts))
-
-
-def named_task(text: str) -> str:
-    """Return the ID of a task in a text: `TASK-42`; empty where there is none."""
-    found = _TASK_ID.search(text)
-    return found[0] if found else ""
 
 
 def _frames(text: str) -> tuple[tuple[str, int], ...]:

@@ -19,7 +19,6 @@ from kl_hooks.model.text import counted, one_line
 from kl_hooks.records.events import Event, append_events, events_by_record
 from kl_hooks.records.permissions import agent_author
 from kl_hooks.records.query import RecordFilter, get_record, list_records
-from kl_hooks.records.write import create_record
 
 if TYPE_CHECKING:
     from kl_hooks.workspace import Workspace
@@ -142,6 +141,8 @@ def add_turn(ws: Workspace, feature: str, task: str, raw: Mapping[str, Any], by:
 
     UsageProblem for an ID that is none of a feature; Problems as `create_record`.
     """
+    from kl_hooks.records.write import create_record  # hooks of agents read the progress and write no record
+
     feature, task = feature.strip().upper(), " ".join(task.split())
     # the ID of a turn has that of its feature in it, so both must be IDs
     if not feature.startswith("FEAT-") or not all(map(RECORD_ID.fullmatch, (feature, f"TURN-{feature}-1"))):

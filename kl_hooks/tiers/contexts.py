@@ -75,8 +75,6 @@ _TYPE_OF: Final = {
 """Type of a short-term entry → type of the entry that it becomes; all others are observations."""
 ENTRY_DECAY: Final = 0.01
 """Of a context entry, per day: half is left after 69 days without access."""
-ARCHIVE: Final = 0.9
-"""Staleness from which an entry is archived."""
 SAME: Final = 0.92
 """Similarity from which two texts are one."""
 _FLOOR: Final = 0.05

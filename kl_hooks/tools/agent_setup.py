@@ -26,7 +26,7 @@ from kl_hooks.shipped import form
 from kl_hooks.store.files import read_small, write_atomic
 from kl_hooks.store.state import prepare_state
 from kl_hooks.tools.agent_adapters import AGENTS, ASKING, SETTING, Agent, Moment
-from kl_hooks.tools.agent_hooks import FOLDER
+from kl_hooks.tools.agent_session import FOLDER
 from kl_hooks.workspace import Workspace
 
 _STRING: Final = re.compile(r'"(?:[^"\\]|\\.)*"')

@@ -15,7 +15,7 @@ from kl_hooks.model.actors import trace_id
 from kl_hooks.model.canonical import replace_surrogates
 from kl_hooks.model.problem import Problems
 from kl_hooks.model.text import counted, one_line, suggest_spelling
-from kl_hooks.tools import document_tools, graph_tools, knowledge_tools, skill_tools, tier_tools
+from kl_hooks.tools import knowledge_tools, search_tools, skill_tools, tier_tools
 from kl_hooks.tools.kind_tools import author, tools_of, work_tools
 from kl_hooks.tools.tool import LARGEST_INPUT, SCHEMA, Tool
 
@@ -129,9 +129,9 @@ def catalogue(ws: Workspace) -> dict[str, Tool]:
     derived = {tool.name: tool for kind in ws.kinds.values() for tool in tools_of(kind)}
     kinds = tuple(ws.kinds)
     every = (
-        *graph_tools.tools(kinds),
+        *search_tools.graph_tools(kinds),
         *knowledge_tools.tools(kinds),
-        *document_tools.tools(),
+        *search_tools.document_tools(),
         *tier_tools.tools(),
         *skill_tools.tools(),
         *work_tools(),

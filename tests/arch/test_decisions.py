@@ -14,8 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kl_hooks.arch.check import run_check
-from kl_hooks.arch.content import STAGED, WORKTREE, load_content
-from kl_hooks.arch.decisions import DECISIONS, decision_titles, record_id, title_of
+from kl_hooks.arch.content import DECISIONS, STAGED, WORKTREE, decision_titles, load_content, record_id, title_of
 from kl_hooks.arch.exceptions import decision_file_name, decision_text, next_decision_id
 from kl_hooks.arch.layers import Edge
 from kl_hooks.arch.manifest_parser import read_manifest

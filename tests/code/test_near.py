@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import kl_hooks
-from kl_hooks.code.import_edits import lines_with, near, places
+from kl_hooks.arch.suggestions import lines_with, near, places
 
 SAMPLES = [path for path in sorted(Path(kl_hooks.__file__).parent.rglob("*.py")) if path.stat().st_size > 4_000][::12]
 

@@ -31,7 +31,7 @@ FILES = {
 NOT_NEEDED = {
     "yaml", "kl_hooks.arch.manifest_parser", "kl_hooks.code.scanner.visitor",
     "kl_hooks.code.scanner.references", "kl_hooks.code.scanner.symbols",
-    "kl_hooks.code.file_facts", "kl_hooks.evidence.journal", "kl_hooks.evidence.ingestion", "kl_hooks.model.manifest",
+    "kl_hooks.code.file_facts", "kl_hooks.evidence.journal", "kl_hooks.evidence.ingestion", "kl_hooks.model.contract",
     "secrets",
     "tempfile", "shutil", "random",
 }  # fmt: skip

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 
 DEPTH: Final = 3
-DEEPEST: Final = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,12 +62,6 @@ def dependents(graph: Graph, text: str, depth: int = DEPTH, limit: int = 200) ->
     order = nearest_first(reached.levels.items())
     found = _with_links(graph, starts, reached, order[:limit])
     return Dependents(symbol, found, len(order), answer(graph, bool(order), names_of(starts)))
-
-
-def reaching_tests(graph: Graph, symbol: Symbol, depth: int = DEPTH) -> list[str]:
-    """The Ids of the tests among the dependents, nearest first."""
-    reached = reach(graph.db, [symbol.id, *(one.id for one in nested_symbols(graph.db, symbol))], depth)
-    return [name for name, _ in nearest_first(reached.levels.items()) if name.startswith("test:")]
 
 
 def outgoing(graph: Graph, ids: Iterable[str]) -> dict[str, list[Link]]:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from kl_hooks.code.query.dependents import reaching_tests
+from kl_hooks.code.query.dependents import DEPTH
 from kl_hooks.code.query.lookup import (
     NOTE_METHODS,
     Answer,
@@ -20,6 +20,7 @@ from kl_hooks.code.query.lookup import (
     with_position,
 )
 from kl_hooks.graph import links
+from kl_hooks.graph.links import nearest_first, reach
 from kl_hooks.model.symbol import last_name, split_id
 
 if TYPE_CHECKING:
@@ -215,6 +216,12 @@ def symbol_page(graph: Graph, text: str) -> SymbolPage:
         tuple(reaching_tests(graph, symbol)), answer(graph, bool(used_by), names_of([symbol.id])),
         tuple(_notes_about(graph, symbol, whole=True)), tuple(_notes_from(graph, symbol)),
     )  # fmt: skip
+
+
+def reaching_tests(graph: Graph, symbol: Symbol, depth: int = DEPTH) -> list[str]:
+    """The Ids of the tests among the dependents, nearest first."""
+    reached = reach(graph.db, [symbol.id, *(one.id for one in nested_symbols(graph.db, symbol))], depth)
+    return [name for name, _ in nearest_first(reached.levels.items()) if name.startswith("test:")]
 
 
 def relation_counts(found: Sequence[Link]) -> dict[str, int]:

@@ -47,18 +47,6 @@ def with_statements(rows: list[list[Any]], lines: Sequence[bytes]) -> list[list[
     return rows
 
 
-def as_runtime_imports(rows: list[list[Any]]) -> list[list[Any]]:
-    """The rows of a file whose `TYPE_CHECKING` is its own and may be true: what is under it is imported then."""
-    return [[*row[:4], row[4].replace("type-checking import", "import"), *row[5:]] for row in rows]
-
-
-def bound_names(node: Any) -> list[str]:
-    """The plain names that an assignment binds."""
-    targets = node.targets if node.__class__ is ast.Assign else [node.target]
-    flat = [e for t in targets for e in (t.elts if t.__class__ in (ast.Tuple, ast.List) else [t])]
-    return [t.id for t in flat if t.__class__ is ast.Name]
-
-
 def type_checking(test: Any) -> int:
     """1 for `TYPE_CHECKING` and `typing.TYPE_CHECKING`, -1 for `not` of it, as often as that changes it, else 0."""
     sign = 1

@@ -221,7 +221,7 @@ def scan_python(content: bytes, path: str, module: str) -> Facts:
 
 
 def _facts_of_frames(frames: list[Frame], lines: list[bytes], module: str) -> Facts:
-    from kl_hooks.code.scanner.imports import as_runtime_imports, with_statements
+    from kl_hooks.code.scanner.imports import with_statements
     from kl_hooks.code.scanner.references import outline_of, uses_of, words_of
     from kl_hooks.code.scanner.symbols import decorators_of, set_digests, source_words, symbol_rows
 
@@ -231,12 +231,17 @@ def _facts_of_frames(frames: list[Frame], lines: list[bytes], module: str) -> Fa
     uses, outline = uses_of(frames, places), outline_of(frames, places)
     imports = with_statements([row for frame in frames for row in frame.imports], lines)
     if any(row[4] == "type-checking import" for row in imports) and _checked_always(frames):
-        imports = as_runtime_imports(imports)
+        imports = _as_runtime_imports(imports)
     return {
         "error": "", "symbols": symbols, "words": words, "imports": imports,
         "decorators": decorators_of(frames, lines, places), "uses": uses, "outline": outline,
         "names": words_of(imports, uses, outline), "text": source_words(frames, lines, places),
     }  # fmt: skip
+
+
+def _as_runtime_imports(rows: list[list[Any]]) -> list[list[Any]]:
+    """The rows of a file whose `TYPE_CHECKING` is its own and may be true: what is under it is imported then."""
+    return [[*row[:4], row[4].replace("type-checking import", "import"), *row[5:]] for row in rows]
 
 
 def _checked_always(frames: list[Frame]) -> bool:

@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from kl_hooks.code.scanner.expressions import imported
-from kl_hooks.code.scanner.imports import DYNAMIC, bound_names, dynamic_import, import_rows, type_checking
+from kl_hooks.code.scanner.imports import DYNAMIC, dynamic_import, import_rows, type_checking
 
 Node = Any
 """An ast node. Its class is asked at run time; naming the classes would buy a cast per line."""
@@ -398,7 +398,14 @@ def _bound(frame: Frame, node: Node) -> list[str]:
     """The names of the fields that an assignment makes: class and module level, or `self.x: int` in a method."""
     if frame.scope == "function":
         return _of_receiver(node, frame.receiver)
-    return bound_names(node)
+    return _bound_names(node)
+
+
+def _bound_names(node: Any) -> list[str]:
+    """The plain names that an assignment binds."""
+    targets = node.targets if node.__class__ is ast.Assign else [node.target]
+    flat = [e for t in targets for e in (t.elts if t.__class__ in (ast.Tuple, ast.List) else [t])]
+    return [t.id for t in flat if t.__class__ is ast.Name]
 
 
 def _of_receiver(node: Node, receiver: str) -> list[str]:

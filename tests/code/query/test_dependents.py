@@ -10,8 +10,9 @@ import random
 import networkx as nx
 import pytest
 
-from kl_hooks.code.query.dependents import dependency_path, dependents, reaching_tests
+from kl_hooks.code.query.dependents import dependency_path, dependents
 from kl_hooks.code.query.lookup import resolve_text
+from kl_hooks.code.query.references import reaching_tests
 from kl_hooks.code.query.session import Graph
 from kl_hooks.graph.links import DEPENDS, every
 from tests.code.query.conftest import Ask
