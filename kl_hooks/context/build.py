@@ -1,6 +1,6 @@
 """Build: a workspace, a request and a budget in; a context package out.
 
-`assemble` is pure: the same input gives the same package, its ID included.
+Every text of the task is searched by itself, in rounds; `page.assemble` makes the package of what was found.
 """
 
 from __future__ import annotations
@@ -10,44 +10,19 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Final
 
-from kl_hooks.config.settings import POLICY_FILE
 from kl_hooks.context.access import find_policy
-from kl_hooks.context.fuse import Ranked, fuse, relevance, sift
-from kl_hooks.context.gather import Gathered, add_utility, all_retrievers, code_of, combine, gather, near_code
-from kl_hooks.context.page import (
-    HALVES,
-    NOTHING,
-    QUARTERS,
-    STYLES,
-    SUMMARY,
-    UNKNOWN_ID,
-    Chosen,
-    Code,
-    Fitted,
-    Shares,
-    Style,
-    budget_characters,
-    estimator_of,
-    fit,
-    grouped,
-    read_budget,
-    unfitted_pins,
-    write_budget,
-)
+from kl_hooks.context.fuse import fuse
+from kl_hooks.context.gather import Gathered, all_retrievers, code_of, gather
+from kl_hooks.context.page import assemble, read_budget
 from kl_hooks.context.signals import read_signals
-from kl_hooks.errors import UsageProblem
+from kl_hooks.errors import KlError, UsageProblem
 from kl_hooks.hookspecs import Retriever
 from kl_hooks.index.index import split_all, stem
-from kl_hooks.model.canonical import digest
-from kl_hooks.model.claim import Tier
 from kl_hooks.model.package import (
     CODE,
     QUOTA,
     WORK,
-    Budget,
     Candidate,
-    Item,
-    Omission,
     Package,
     Query,
     Request,
@@ -56,11 +31,10 @@ from kl_hooks.model.package import (
     Task,
 )
 from kl_hooks.model.symbol import split_id
-from kl_hooks.model.text import counted, one_line
+from kl_hooks.model.text import counted
 
 if TYPE_CHECKING:
     from kl_hooks.context.policy import Policy
-    from kl_hooks.context.quota import Quota
     from kl_hooks.context.related import Changes
     from kl_hooks.workspace import Workspace
 
@@ -71,8 +45,6 @@ _BEST: Final = 5
 _NONE: Final[Mapping[str, int]] = {}
 _NEW_WORDS: Final = 8
 """… so many of them, and so many that nothing found has."""
-NOTHING_NEW: Final = "Nothing new: what fits this task was given before."
-NO_WORDS: Final = "The task holds no word to search by: name a symbol, a file or an error."
 
 
 def build(
@@ -144,13 +116,35 @@ def _build(
         found = replace(found, lists={**found.lists, "actor": tuple(extra)})
     from kl_hooks.context.related import add_related
 
-    found = replace(found, lists=add_utility(ws, found.lists))
+    found = replace(found, lists=_add_utility(ws, found.lists))
     found = add_related(ws, request, task, found, redact, policy, changes)
     commit, _, tree = head(ws.repo) if ws.repo else (None, None, "")
     if not request.budget:
         request = replace(request, budget=f"{quota.tokens}tok" if quota else str(ws.settings.budget))
     made = assemble(task, found, request, tree, given, policy, quota)
     return replace(made, searches=tuple(searches), queries=tuple(queries), commit=commit or "")
+
+
+def _add_utility(ws: Workspace, lists: Mapping[str, tuple[Candidate, ...]]) -> dict[str, tuple[Candidate, ...]]:
+    """Return the lists with how often each record helped. A store that can't be read changes nothing."""
+    ids = sorted({one.id for rows in lists.values() for one in rows if one.kind in ws.kinds})
+    from kl_hooks.records.events import events_by_record
+
+    try:
+        found = events_by_record(ws, ids, ("outcome",)) if ids else {}
+    except (KlError, OSError):  # the retrievers of records have reported it
+        found = {}
+    results = {one: [event.body.get("result") for event in events] for one, events in found.items()}
+    helped = {one: some.count("positive") - some.count("negative") for one, some in results.items()}
+    return {
+        name: tuple(_with_utility(one, helped.get(one.id, 0)) for one in rows) for name, rows in lists.items()
+    }  # fmt: skip
+
+
+def _with_utility(one: Candidate, helped: int) -> Candidate:
+    if helped <= 0:
+        return one
+    return replace(one, helped=helped, reasons=(*one.reasons, f"helped in {counted(helped, 'task')}"))
 
 
 def _task(texts: Sequence[str], changes: Changes | None = None) -> Task:
@@ -203,6 +197,68 @@ def _search(
     return whole, searches if len(searches) > 1 else []
 
 
+def combine(found: Sequence[tuple[str, int, Gathered]]) -> Gathered:
+    """Return the answers to several searches as one. `found`: (name of the search, percent that it counts, answer).
+
+    Lists are fused with each other as those of several retrievers are; every candidate states which search found it.
+    Rankings of code become one: the sum of their scores, each divided by the best of its ranking.
+    """
+    if len(found) == 1:
+        return found[0][2]
+    lists: dict[str, tuple[Candidate, ...]] = {}
+    weights: dict[str, int] = {}
+    coverage: dict[str, str] = {}
+    times: dict[str, int] = {}
+    rankings: dict[str, list[tuple[str, int, Sequence[Candidate]]]] = {}
+    for number, (search, percent, one) in enumerate(found):
+        for name, rows in one.lists.items():
+            if any(row.score for row in rows):
+                rankings.setdefault(name, []).append((search, percent, rows))
+                continue
+            own = f"{name}, {search}" if number else name
+            lists[own] = tuple(replace(row, reasons=(*row.reasons, f"found by {search}")) for row in rows)
+            weights[own] = one.weights.get(name, 100) * percent // 100
+        for name, spent in one.times.items():
+            times[name] = times.get(name, 0) + spent
+        for name, how in one.coverage.items():
+            coverage[name] = max(coverage.get(name, how), how, key=_severity)
+    for name, some in rankings.items():
+        lists[name] = _merged(some)
+        weights[name] = next(one.weights[name] for _, _, one in found if name in one.weights)
+    return Gathered(lists, weights, dict(sorted(coverage.items())), times=times)
+
+
+def _merged(rankings: Sequence[tuple[str, int, Sequence[Candidate]]]) -> tuple[Candidate, ...]:
+    """Return rankings of code as one: files, then symbols, each by the sum of score / maximum (ADR-0028)."""
+    scores: dict[tuple[str, str], dict[str, int]] = {}
+    first: dict[tuple[str, str], Candidate] = {}
+    searches: dict[tuple[str, str], list[str]] = {}
+    for search, percent, rows in rankings:
+        for is_file in (True, False):
+            some = [row for row in rows if (row.kind == "file") is is_file]
+            best = least = max((row.score for row in some), default=0) or 1
+            for row in some:
+                # tests come after source whatever their score is (`ranking.merge`), so the place bounds it
+                least = min(least, row.score)
+                key = (row.id, row.path)
+                if key not in first or (first[key].beyond and not row.beyond):  # near to one of them is near
+                    first[key] = row
+                scores.setdefault(key, {})[search] = least * percent * 10_000 // best
+                searches.setdefault(key, []).append(search)
+    made = [
+        replace(
+            first[key], score=sum(parts.values()), parts=tuple(parts.items()),
+            reasons=(*first[key].reasons, f"found by {', '.join(searches[key])}"),
+        )
+        for key, parts in scores.items()
+    ]  # fmt: skip
+    return tuple(sorted(made, key=lambda row: (row.kind != "file", -row.score, row.id, row.path)))
+
+
+def _severity(how: str) -> tuple[bool, bool]:
+    return how.startswith("failed"), how == "ok"  # a retriever that failed once did not find all
+
+
 def _weighed(found: Gathered, learned: Mapping[str, int]) -> Gathered:
     """Return what was gathered; candidates state where recall changed the weight of their list."""
     lists = {
@@ -230,149 +286,3 @@ def next_words(texts: Sequence[str], found: Gathered, asked: Sequence[str]) -> s
     # most_common() is stable: of equally frequent words those of the best items come first
     common = [word for word, _ in counts.most_common(_NEW_WORDS)]
     return " ".join(dict.fromkeys([*missing[:_NEW_WORDS], *common])) if common else ""
-
-
-def assemble(
-    task: Task, found: Gathered, request: Request, tree: str = "", given: Collection[str] = (),
-    policy: Policy | None = None, quota: Quota | None = None,
-) -> Package:  # fmt: skip
-    """Return the package of what was found for a content tree. KeyError for a style or a profile that is not known."""
-    style, budget = STYLES[request.style], read_budget(request.budget, HALVES if quota else QUARTERS)
-    ranked, code = fuse(found.lists, found.weights, request.profile), code_of(found.lists)
-    denied: list[Omission] = []
-    decision = None
-    if policy:
-        from kl_hooks.context.policy import conceal, govern
-
-        governed = govern(policy, ranked, code, found.lists)
-        ranked, code, denied, decision = governed.ranked, governed.code, governed.omissions, governed.decision
-    relevant, irrelevant = sift(ranked, task.signals, quota.threshold if quota else 0)
-    code, far = near_code(code, budget_characters(budget))
-    omissions = [*denied, *irrelevant, *far]
-    if request.weight == "low":
-        unproven = [one for one in relevant if one.candidate.tier in (Tier.GUESSED, Tier.ASSUMED)]
-        omissions += [Omission(one.candidate.id, "not proven: the weight is low") for one in unproven]
-        relevant = [one for one in relevant if one not in unproven]
-    if policy:  # not before: the text decides what is relevant
-        relevant = [replace(one, candidate=conceal(one.candidate)) for one in relevant]
-    nothing = f"Nothing to show: {POLICY_FILE} denies {len(denied)} of the items found." if denied else NOTHING
-    if given:  # not before: the best that is left would set what is relevant
-        before = bool(relevant or code.files or code.symbols)
-        relevant = [one for one in relevant if one.candidate.id not in given]
-        code = _without(code, given)
-        if before and not relevant and not code.files:
-            nothing = NOTHING_NEW
-    if request.max_sources:
-        files = code.files[: max(request.max_sources - len(relevant), request.max_sources // 2)]
-        rest = relevant[request.max_sources - len(files) :]
-        omissions += [Omission(one.candidate.id, f"over {counted(request.max_sources, 'source')}") for one in rest]
-        relevant = relevant[: request.max_sources - len(files)]
-        code = Code(files, code.symbols)
-    notes = _notes(task, found, request)
-    if request.weight == "none" or task.signals == Signals():
-        nothing = ""  # a note has the reason
-    shares = _shares(quota, budget) if quota else None
-    fitted = fit(relevant, budget, style, code=code, notes=notes, omissions=omissions, nothing=nothing, shares=shares)
-    if not request.max_sources:
-        _require_pins(unfitted_pins(fitted, relevant, code), budget, style)
-    items = tuple(_item(chosen) for chosen in (*fitted.chosen, *fitted.code))
-    config = {"budget": write_budget(budget), "style": request.style, "weights": dict(found.weights)}
-    facts = {
-        "task": task.text,
-        "tree": tree,
-        "config": {**config, **request.options()},
-        "coverage": dict(found.coverage),
-    }
-    if decision:
-        facts["policy"] = decision.id
-    package_id = _id(fitted, style, facts)
-    text, sizes = fitted.page(style, package_id), _characters_by_kind(fitted, style)
-    divided = _divided(quota, ranked, code, fitted, style, task.signals) if quota else {}
-    return Package(
-        package_id, task.text, fitted.budget, items, fitted.omissions, found.coverage, text, sizes, decision,
-        quota=divided,
-    )  # fmt: skip
-
-
-def _require_pins(missing: Sequence[Candidate], budget: Budget, style: Style) -> None:
-    """Raise UsageProblem where something is pinned and did not fit: a package without it is not what was asked for."""
-    if missing:
-        count = estimator_of(budget).count
-        sizes = (f"{one.id} ({count(style.item(one, 'summary', one_line(one.summary or one.title, SUMMARY)))})"
-                 for one in missing)  # fmt: skip
-        raise UsageProblem(
-            f"{', '.join(sizes)} can't be included: the pins are larger than {budget.total} {budget.unit}, each as a "
-            "line.", place="--pin", hint="Pin less, or give more: --budget 6000",
-        )  # fmt: skip
-
-
-def _shares(quota: Quota, budget: Budget) -> Shares:
-    from kl_hooks.context.quota import EARLY_END, HEADING
-
-    allocations = {name: quota.allocation(name, budget.total) for name in quota.weights}
-    return Shares(HEADING, allocations, quota.category, EARLY_END)
-
-
-def _divided(
-    quota: Quota, ranked: Sequence[Ranked], code: Code, fitted: Fitted, style: Style, signals: Signals
-) -> dict[str, object]:  # fmt: skip
-    """Return how the budget was divided and used, and the metrics of the retrieval."""
-    from kl_hooks.context.quota import Measured, metrics
-
-    shown = {(one.ranked.candidate.id, one.ranked.candidate.path) for one in (*fitted.chosen, *fitted.code)}
-    best = max((one.score for one in code.files), default=0) or 1
-    measured = []
-    for one in (*ranked, *code.files):
-        found = one.candidate
-        # code of the ranking is above its own threshold (`gather.code_of`)
-        value = min(one.score * 1000 // best, 1000) if found.kind in CODE else relevance(one, signals)
-        above = found.kind in CODE or value >= quota.threshold
-        measured.append(Measured(quota.category(found.kind), value, above, (found.id, found.path) in shown))
-    plain = quota.to_dict(fitted.budget.total)
-    count = estimator_of(fitted.budget).count
-    for name, share in plain["shares"].items():
-        blocks = [one.block for one in fitted.chosen if one.category == name]
-        blocks += [style.file(f.ranked.candidate, inside) for f, inside in grouped(fitted.code) if f.category == name]
-        share |= {"used": count("".join(blocks)) if blocks else 0, "items": len(blocks)}
-    return {**plain, "metrics": metrics(measured, fitted.budget.used, fitted.budget.total)}
-
-
-def _without(code: Code, given: Collection[str]) -> Code:
-    """The code without what was given; a file stays where one of its symbols does."""
-    symbols = tuple(one for one in code.symbols if one.candidate.id not in given)
-    paths = {one.candidate.path for one in symbols}
-    files = (one for one in code.files if one.candidate.id not in given or one.candidate.path in paths)
-    return Code(tuple(files), symbols)
-
-
-def _notes(task: Task, found: Gathered, request: Request) -> list[str]:
-    """Return what a reader must know before taking the package for complete."""
-    if request.weight == "none":
-        return ["Nothing was searched: the weight is none."]
-    failed = [name for name, how in found.coverage.items() if how.startswith("failed")]
-    notes = [NO_WORDS] if task.signals == Signals() else []
-    return [*notes, f"Not searched: {', '.join(failed)}. See: kl doctor"] if failed else notes
-
-
-def _item(chosen: Chosen) -> Item:
-    ranked = chosen.ranked
-    size = chosen.block or f"{ranked.candidate.title}:{ranked.candidate.line} {chosen.text}"
-    tokens = QUARTERS.count(size)
-    return Item(ranked.candidate, chosen.form, chosen.text, tokens, ranked.score, ranked.parts, chosen.category)
-
-
-def _characters_by_kind(fitted: Fitted, style: Style) -> dict[str, int]:
-    sizes: Counter[str] = Counter()
-    for chosen in fitted.chosen:
-        sizes[chosen.ranked.candidate.kind] += len(chosen.block)
-    for file, symbols in grouped(fitted.code):
-        sizes["code"] += len(style.file(file.ranked.candidate, symbols))
-    return dict(sorted(sizes.items()))
-
-
-def _id(fitted: Fitted, style: Style, facts: Mapping[str, object]) -> str:
-    """Return a digest of everything but time and caller; the text is hashed with a placeholder for the ID."""
-    chosen = (*fitted.chosen, *fitted.code)
-    items = [[c.ranked.candidate.id, c.form, c.ranked.score, list(c.ranked.candidate.reasons)] for c in chosen]
-    whole = digest("package/1", {**facts, "items": items, "text": fitted.page(style)})
-    return "cp-" + whole[: len(UNKNOWN_ID) - len("cp-")]

@@ -51,6 +51,14 @@ class Ranked:
 
 
 @dataclass(frozen=True, slots=True)
+class Code:
+    """The code that a task is about, best first."""
+
+    files: tuple[Ranked, ...] = ()
+    symbols: tuple[Ranked, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Profile:
     """A way to rank records and claims, as data."""
 

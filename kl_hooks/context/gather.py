@@ -12,19 +12,16 @@ from itertools import islice
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final
 
-from kl_hooks.context.fuse import Ranked
-from kl_hooks.context.page import Code
-from kl_hooks.errors import KlError
+from kl_hooks.context.fuse import Code, Ranked
 from kl_hooks.evidence.provenance import agent
 from kl_hooks.hookspecs import Retriever
 from kl_hooks.index.postings import SOURCE, corpus_of
 from kl_hooks.model.package import CODE, Candidate, Omission, Task
-from kl_hooks.model.text import counted, one_line
+from kl_hooks.model.text import one_line
 
 if TYPE_CHECKING:
     import pluggy
 
-    from kl_hooks.workspace import Workspace
 
 MOST_ROWS: Final = 1_000
 """Most candidates of one retriever, whatever it asks for."""
@@ -62,68 +59,6 @@ class Gathered:
     """Retriever → `ok`, `empty` or `failed: reason`."""
     times: Mapping[str, int] = field(default_factory=dict, compare=False)
     """Retriever → milliseconds, of those that were asked."""
-
-
-def combine(found: Sequence[tuple[str, int, Gathered]]) -> Gathered:
-    """Return the answers to several searches as one. `found`: (name of the search, percent that it counts, answer).
-
-    Lists are fused with each other as those of several retrievers are; every candidate states which search found it.
-    Rankings of code become one: the sum of their scores, each divided by the best of its ranking.
-    """
-    if len(found) == 1:
-        return found[0][2]
-    lists: dict[str, tuple[Candidate, ...]] = {}
-    weights: dict[str, int] = {}
-    coverage: dict[str, str] = {}
-    times: dict[str, int] = {}
-    rankings: dict[str, list[tuple[str, int, Sequence[Candidate]]]] = {}
-    for number, (search, percent, one) in enumerate(found):
-        for name, rows in one.lists.items():
-            if any(row.score for row in rows):
-                rankings.setdefault(name, []).append((search, percent, rows))
-                continue
-            own = f"{name}, {search}" if number else name
-            lists[own] = tuple(replace(row, reasons=(*row.reasons, f"found by {search}")) for row in rows)
-            weights[own] = one.weights.get(name, 100) * percent // 100
-        for name, spent in one.times.items():
-            times[name] = times.get(name, 0) + spent
-        for name, how in one.coverage.items():
-            coverage[name] = max(coverage.get(name, how), how, key=_severity)
-    for name, some in rankings.items():
-        lists[name] = _merged(some)
-        weights[name] = next(one.weights[name] for _, _, one in found if name in one.weights)
-    return Gathered(lists, weights, dict(sorted(coverage.items())), times=times)
-
-
-def _severity(how: str) -> tuple[bool, bool]:
-    return how.startswith("failed"), how == "ok"  # a retriever that failed once did not find all
-
-
-def _merged(rankings: Sequence[tuple[str, int, Sequence[Candidate]]]) -> tuple[Candidate, ...]:
-    """Return rankings of code as one: files, then symbols, each by the sum of score / maximum (ADR-0028)."""
-    scores: dict[tuple[str, str], dict[str, int]] = {}
-    first: dict[tuple[str, str], Candidate] = {}
-    searches: dict[tuple[str, str], list[str]] = {}
-    for search, percent, rows in rankings:
-        for is_file in (True, False):
-            some = [row for row in rows if (row.kind == "file") is is_file]
-            best = least = max((row.score for row in some), default=0) or 1
-            for row in some:
-                # tests come after source whatever their score is (`ranking.merge`), so the place bounds it
-                least = min(least, row.score)
-                key = (row.id, row.path)
-                if key not in first or (first[key].beyond and not row.beyond):  # near to one of them is near
-                    first[key] = row
-                scores.setdefault(key, {})[search] = least * percent * 10_000 // best
-                searches.setdefault(key, []).append(search)
-    made = [
-        replace(
-            first[key], score=sum(parts.values()), parts=tuple(parts.items()),
-            reasons=(*first[key].reasons, f"found by {', '.join(searches[key])}"),
-        )
-        for key, parts in scores.items()
-    ]  # fmt: skip
-    return tuple(sorted(made, key=lambda row: (row.kind != "file", -row.score, row.id, row.path)))
 
 
 def all_retrievers(plugins: pluggy.PluginManager) -> tuple[list[Retriever], dict[str, str]]:
@@ -225,28 +160,6 @@ def _checked(row: Any, clean: Callable[[str], str], reader: str = "") -> Candida
 
 def _failure(problem: Exception) -> str:
     return f"failed: {one_line(str(problem), 160) or type(problem).__name__}"
-
-
-def add_utility(ws: Workspace, lists: Mapping[str, tuple[Candidate, ...]]) -> dict[str, tuple[Candidate, ...]]:
-    """Return the lists with how often each record helped. A store that can't be read changes nothing."""
-    ids = sorted({one.id for rows in lists.values() for one in rows if one.kind in ws.kinds})
-    from kl_hooks.records.events import events_by_record
-
-    try:
-        found = events_by_record(ws, ids, ("outcome",)) if ids else {}
-    except (KlError, OSError):  # the retrievers of records have reported it
-        found = {}
-    results = {one: [event.body.get("result") for event in events] for one, events in found.items()}
-    helped = {one: some.count("positive") - some.count("negative") for one, some in results.items()}
-    return {
-        name: tuple(_with_utility(one, helped.get(one.id, 0)) for one in rows) for name, rows in lists.items()
-    }  # fmt: skip
-
-
-def _with_utility(one: Candidate, helped: int) -> Candidate:
-    if helped <= 0:
-        return one
-    return replace(one, helped=helped, reasons=(*one.reasons, f"helped in {counted(helped, 'task')}"))
 
 
 def code_of(lists: Mapping[str, Sequence[Candidate]]) -> Code:

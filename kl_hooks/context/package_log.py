@@ -19,7 +19,6 @@ from kl_hooks.errors import KlError
 from kl_hooks.hookspecs import Policy, hookimpl
 from kl_hooks.model.lifecycle import Change
 from kl_hooks.model.text import counted, one_line
-from kl_hooks.store.redaction import redact_value
 from kl_hooks.store.state import State, prepare_state
 
 if TYPE_CHECKING:
@@ -43,6 +42,8 @@ _QUERY: Final = 200
 
 def append_event(state: State, event: Mapping[str, Any]) -> str:
     """Append one redacted event; return why that failed, or nothing."""
+    from kl_hooks.store.redaction import redact_value  # here: every command with plugins imports this module
+
     try:
         prepare_state(state)
         line = json.dumps(redact_value(dict(event)), sort_keys=True, separators=(",", ":")).encode() + b"\n"

@@ -15,18 +15,30 @@ import json
 import re
 import textwrap
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from html import escape
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
-from kl_hooks.context.fuse import Ranked, kind_order
+from kl_hooks.config.settings import POLICY_FILE
+from kl_hooks.context.fuse import Code, Ranked, fuse, kind_order, relevance, sift
 from kl_hooks.errors import UsageProblem
-from kl_hooks.model.claim import tier_words
-from kl_hooks.model.package import CODE, Budget, Candidate, Omission
+from kl_hooks.model.canonical import digest
+from kl_hooks.model.claim import Tier, tier_words
+from kl_hooks.model.package import CODE, Budget, Candidate, Item, Omission, Package, Request, Signals, Task
 from kl_hooks.model.symbol import split_id
 from kl_hooks.model.text import CHARACTERS_OF_A_TOKEN, counted, defuse, one_line, quoted_field, quoted_lines, safe_text
+
+if TYPE_CHECKING:
+    from kl_hooks.context.gather import Gathered
+    from kl_hooks.context.policy import Policy
+    from kl_hooks.context.quota import Quota
+
+_EARLY_END: Final = 95
+"""Percent of the budget from which on no further category is filled."""
+
+_HEADING: Final = "Job-Specific Context"
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +101,8 @@ _PASSAGES: Final = ("page", "document")
 HEADER: Final = "[Pipeline Knowledge]"
 """What a package begins with: an agent that has one already can recognize it."""
 NOTHING: Final = "Nothing known here is close enough to this task."
+NO_WORDS: Final = "The task holds no word to search by: name a symbol, a file or an error."
+NOTHING_NEW: Final = "Nothing new: what fits this task was given before."
 NOTHING_FITS: Final = "Nothing fits this budget."
 _LARGE: Final = 25
 """Percent of the budget: an item that needs more is shown as its one-line summary."""
@@ -392,14 +406,6 @@ def whole(candidate: Candidate) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Code:
-    """The code that a task is about, best first."""
-
-    files: tuple[Ranked, ...] = ()
-    symbols: tuple[Ranked, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class Fitted:
     """The items that fit, and what was omitted."""
 
@@ -458,12 +464,15 @@ def page(
     return "".join([*parts, *map(style.note, notes), style.foot(facts)])
 
 
+_NO_CODE: Final = Code()
+
+
 def fit(
     ranked: Sequence[Ranked],
     budget: Budget,
     style: Style,
     *,
-    code: Code = Code(),
+    code: Code = _NO_CODE,
     notes: Sequence[str] = (),
     omissions: Sequence[Omission] = (),
     nothing: str = NOTHING,
@@ -743,3 +752,151 @@ def _omission_notes(fitted: Fitted, any_found: bool) -> list[str]:
         listed = ", ".join(f"{n} {reason}" for reason, n in sorted(reasons.items()))
         notes.append(f"omitted: {listed}. Why: kl context why ID {UNKNOWN_ID}")
     return notes
+
+
+def assemble(
+    task: Task, found: Gathered, request: Request, tree: str = "", given: Collection[str] = (),
+    policy: Policy | None = None, quota: Quota | None = None,
+) -> Package:  # fmt: skip
+    """Return the package of what was found for a content tree. KeyError for a style or a profile that is not known."""
+    # here: hooks of agents read budgets and ask no retriever
+    from kl_hooks.context.gather import code_of, near_code
+
+    style, budget = STYLES[request.style], read_budget(request.budget, HALVES if quota else QUARTERS)
+    ranked, code = fuse(found.lists, found.weights, request.profile), code_of(found.lists)
+    denied: list[Omission] = []
+    decision = None
+    if policy:
+        from kl_hooks.context.policy import conceal, govern
+
+        governed = govern(policy, ranked, code, found.lists)
+        ranked, code, denied, decision = governed.ranked, governed.code, governed.omissions, governed.decision
+    relevant, irrelevant = sift(ranked, task.signals, quota.threshold if quota else 0)
+    code, far = near_code(code, budget_characters(budget))
+    omissions = [*denied, *irrelevant, *far]
+    if request.weight == "low":
+        unproven = [one for one in relevant if one.candidate.tier in (Tier.GUESSED, Tier.ASSUMED)]
+        omissions += [Omission(one.candidate.id, "not proven: the weight is low") for one in unproven]
+        relevant = [one for one in relevant if one not in unproven]
+    if policy:  # not before: the text decides what is relevant
+        relevant = [replace(one, candidate=conceal(one.candidate)) for one in relevant]
+    nothing = f"Nothing to show: {POLICY_FILE} denies {len(denied)} of the items found." if denied else NOTHING
+    if given:  # not before: the best that is left would set what is relevant
+        before = bool(relevant or code.files or code.symbols)
+        relevant = [one for one in relevant if one.candidate.id not in given]
+        code = _without(code, given)
+        if before and not relevant and not code.files:
+            nothing = NOTHING_NEW
+    if request.max_sources:
+        files = code.files[: max(request.max_sources - len(relevant), request.max_sources // 2)]
+        rest = relevant[request.max_sources - len(files) :]
+        omissions += [Omission(one.candidate.id, f"over {counted(request.max_sources, 'source')}") for one in rest]
+        relevant = relevant[: request.max_sources - len(files)]
+        code = Code(files, code.symbols)
+    notes = _notes(task, found, request)
+    if request.weight == "none" or task.signals == Signals():
+        nothing = ""  # a note has the reason
+    shares = _shares(quota, budget) if quota else None
+    fitted = fit(relevant, budget, style, code=code, notes=notes, omissions=omissions, nothing=nothing, shares=shares)
+    if not request.max_sources:
+        _require_pins(unfitted_pins(fitted, relevant, code), budget, style)
+    items = tuple(_item(chosen) for chosen in (*fitted.chosen, *fitted.code))
+    config = {"budget": write_budget(budget), "style": request.style, "weights": dict(found.weights)}
+    facts = {
+        "task": task.text,
+        "tree": tree,
+        "config": {**config, **request.options()},
+        "coverage": dict(found.coverage),
+    }
+    if decision:
+        facts["policy"] = decision.id
+    package_id = _id(fitted, style, facts)
+    text, sizes = fitted.page(style, package_id), _characters_by_kind(fitted, style)
+    divided = _divided(quota, ranked, code, fitted, style, task.signals) if quota else {}
+    return Package(
+        package_id, task.text, fitted.budget, items, fitted.omissions, found.coverage, text, sizes, decision,
+        quota=divided,
+    )  # fmt: skip
+
+
+def _require_pins(missing: Sequence[Candidate], budget: Budget, style: Style) -> None:
+    """Raise UsageProblem where something is pinned and did not fit: a package without it is not what was asked for."""
+    if missing:
+        count = estimator_of(budget).count
+        sizes = (f"{one.id} ({count(style.item(one, 'summary', one_line(one.summary or one.title, SUMMARY)))})"
+                 for one in missing)  # fmt: skip
+        raise UsageProblem(
+            f"{', '.join(sizes)} can't be included: the pins are larger than {budget.total} {budget.unit}, each as a "
+            "line.", place="--pin", hint="Pin less, or give more: --budget 6000",
+        )  # fmt: skip
+
+
+def _shares(quota: Quota, budget: Budget) -> Shares:
+
+    allocations = {name: quota.allocation(name, budget.total) for name in quota.weights}
+    return Shares(_HEADING, allocations, quota.category, _EARLY_END)
+
+
+def _divided(
+    quota: Quota, ranked: Sequence[Ranked], code: Code, fitted: Fitted, style: Style, signals: Signals
+) -> dict[str, object]:  # fmt: skip
+    """Return how the budget was divided and used, and the metrics of the retrieval."""
+    from kl_hooks.context.quota import Measured, metrics
+
+    shown = {(one.ranked.candidate.id, one.ranked.candidate.path) for one in (*fitted.chosen, *fitted.code)}
+    best = max((one.score for one in code.files), default=0) or 1
+    measured = []
+    for one in (*ranked, *code.files):
+        found = one.candidate
+        # code of the ranking is above its own threshold (`gather.code_of`)
+        value = min(one.score * 1000 // best, 1000) if found.kind in CODE else relevance(one, signals)
+        above = found.kind in CODE or value >= quota.threshold
+        measured.append(Measured(quota.category(found.kind), value, above, (found.id, found.path) in shown))
+    plain = quota.to_dict(fitted.budget.total)
+    count = estimator_of(fitted.budget).count
+    for name, share in plain["shares"].items():
+        blocks = [one.block for one in fitted.chosen if one.category == name]
+        blocks += [style.file(f.ranked.candidate, inside) for f, inside in grouped(fitted.code) if f.category == name]
+        share |= {"used": count("".join(blocks)) if blocks else 0, "items": len(blocks)}
+    return {**plain, "metrics": metrics(measured, fitted.budget.used, fitted.budget.total)}
+
+
+def _without(code: Code, given: Collection[str]) -> Code:
+    """The code without what was given; a file stays where one of its symbols does."""
+    symbols = tuple(one for one in code.symbols if one.candidate.id not in given)
+    paths = {one.candidate.path for one in symbols}
+    files = (one for one in code.files if one.candidate.id not in given or one.candidate.path in paths)
+    return Code(tuple(files), symbols)
+
+
+def _notes(task: Task, found: Gathered, request: Request) -> list[str]:
+    """Return what a reader must know before taking the package for complete."""
+    if request.weight == "none":
+        return ["Nothing was searched: the weight is none."]
+    failed = [name for name, how in found.coverage.items() if how.startswith("failed")]
+    notes = [NO_WORDS] if task.signals == Signals() else []
+    return [*notes, f"Not searched: {', '.join(failed)}. See: kl doctor"] if failed else notes
+
+
+def _item(chosen: Chosen) -> Item:
+    ranked = chosen.ranked
+    size = chosen.block or f"{ranked.candidate.title}:{ranked.candidate.line} {chosen.text}"
+    tokens = QUARTERS.count(size)
+    return Item(ranked.candidate, chosen.form, chosen.text, tokens, ranked.score, ranked.parts, chosen.category)
+
+
+def _characters_by_kind(fitted: Fitted, style: Style) -> dict[str, int]:
+    sizes: Counter[str] = Counter()
+    for chosen in fitted.chosen:
+        sizes[chosen.ranked.candidate.kind] += len(chosen.block)
+    for file, symbols in grouped(fitted.code):
+        sizes["code"] += len(style.file(file.ranked.candidate, symbols))
+    return dict(sorted(sizes.items()))
+
+
+def _id(fitted: Fitted, style: Style, facts: Mapping[str, object]) -> str:
+    """Return a digest of everything but time and caller; the text is hashed with a placeholder for the ID."""
+    chosen = (*fitted.chosen, *fitted.code)
+    items = [[c.ranked.candidate.id, c.form, c.ranked.score, list(c.ranked.candidate.reasons)] for c in chosen]
+    whole = digest("package/1", {**facts, "items": items, "text": fitted.page(style)})
+    return "cp-" + whole[: len(UNKNOWN_ID) - len("cp-")]

@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 from kl_hooks.config.compile_cache import load_compiled
 from kl_hooks.config.settings import POLICY_FILE
 from kl_hooks.context import package_log
-from kl_hooks.context.fuse import Ranked
-from kl_hooks.context.page import Code
+from kl_hooks.context.fuse import Code, Ranked
 from kl_hooks.errors import UsageProblem
 from kl_hooks.git.files import path_matches
 from kl_hooks.model.actors import agent

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
 _TASK_ID: Final = re.compile(r"\bTASK-[A-Za-z0-9][\w-]*")
 
-HEADING: Final = "Job-Specific Context"
 DEFAULT_COMPLEXITY: Final = 5
 BASE_TOKENS: Final = ((3, 2_000), (6, 4_000), (10, 6_000))
 """(Up to this complexity, tokens)."""
@@ -76,8 +75,6 @@ THRESHOLDS: Final[Mapping[str, Mapping[str, int]]] = {
     "relaxed": {"autobuild": 350, "first": 350, "refinement": 400, "standard": 450},
 }
 """Preset → sort of task → the least relevance of an item, in thousandths; the first sort that a task is of counts."""
-EARLY_END: Final = 95
-"""Percent of the budget from which on no further category is filled."""
 ACCEPTABLE: Final = 0.7
 """The least share of items above the threshold for which a retrieval counts as acceptable."""
 _CATEGORY: Final = {

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kl_hooks.code.modules import ModuleIndex, file_links, imported_names, module_names
 from kl_hooks.code.scanner.python import scan_guarded
-from kl_hooks.context.build import assemble
 from kl_hooks.context.gather import Gathered
+from kl_hooks.context.page import assemble
 from kl_hooks.context.ranking import ROWS, CodeRanking, RankedFile, RankedSymbol, SymbolRow, code_candidates, rank
 from kl_hooks.context.signals import read_signals
 from kl_hooks.git.commits import TouchedFiles, ancestors, touched_files

@@ -9,9 +9,8 @@ from typing import Any
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
-from kl_hooks.context.fuse import Ranked
+from kl_hooks.context.fuse import Code, Ranked
 from kl_hooks.context.gather import code_of
-from kl_hooks.context.page import Code
 from kl_hooks.hookspecs import Retriever
 from kl_hooks.model.claim import Tier
 from kl_hooks.model.package import Candidate, Task

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from kl_hooks.context.build import NO_WORDS, assemble
 from kl_hooks.context.deliver import as_json, document, envelope
 from kl_hooks.context.gather import Gathered
+from kl_hooks.context.page import NO_WORDS, assemble
 from kl_hooks.context.signals import read_signals
 from kl_hooks.model.claim import Tier
 from kl_hooks.model.package import Candidate, Package, Request, Task

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kl_hooks.context.fuse import Code
 from kl_hooks.context.page import (
     NOTHING,
     NOTHING_FITS,
     STYLES,
-    Code,
     Fitted,
     estimator_of,
     fit,

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from kl_hooks.context.build import NO_WORDS, build
+from kl_hooks.context.build import build
+from kl_hooks.context.page import NO_WORDS
 from kl_hooks.errors import KlError
 from kl_hooks.model.package import Request
 from tests.support import Checkout, checkout, isolate

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kl_hooks.context.build import assemble
 from kl_hooks.context.gather import Gathered
+from kl_hooks.context.page import assemble
 from kl_hooks.context.policy import EFFECTS, Policy, Rule, read_rules
 from kl_hooks.context.signals import read_signals
 from kl_hooks.model.package import WITHHELD, Candidate, Package, Request, Task

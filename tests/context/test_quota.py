@@ -9,8 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kl_hooks.config.kinds_file import BUDGET_CATEGORIES
-from kl_hooks.context.gather import Gathered, code_of, combine, near_code
-from kl_hooks.context.page import HALVES, STYLES, Code, Shares, estimator_of, fit, read_budget
+from kl_hooks.context.build import combine
+from kl_hooks.context.fuse import Code
+from kl_hooks.context.gather import Gathered, code_of, near_code
+from kl_hooks.context.page import HALVES, STYLES, Shares, estimator_of, fit, read_budget
 from kl_hooks.context.quota import (
     Measured,
     Quota,

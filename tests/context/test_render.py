@@ -10,7 +10,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from kl_hooks.context.page import STYLES, UNKNOWN_ID, Code, Facts, fit, page, whole
+from kl_hooks.context.fuse import Code
+from kl_hooks.context.page import STYLES, UNKNOWN_ID, Facts, fit, page, whole
 from kl_hooks.model.package import Budget, Candidate
 from kl_hooks.model.text import defuse, quoted_field, safe_text
 from tests.context.making import NASTY, candidate, code, code_of_symbols, ranked, steady, symbol, text, unique
