@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 from itertools import groupby
@@ -500,7 +501,6 @@ def _print_ids(title: str, ids: Sequence[str]) -> None:
 
 
 def _print_link_group(title: str, links: Sequence[Link], end: str) -> None:
-    from kl_hooks.code.query.references import relation_counts
 
     if not links:
         return
@@ -512,6 +512,11 @@ def _print_link_group(title: str, links: Sequence[Link], end: str) -> None:
     for link in links[:_SHOWN_LINKS]:
         echo_line(f"    {link.relation} {inside}{getattr(link, end)}  {link.path}:{link.line} ({_method(link)})")
     _print_more(len(links))
+
+
+def relation_counts(found: Sequence[Link]) -> dict[str, int]:
+    """Relation → how many of these links, by name."""
+    return dict(sorted(Counter(link.relation for link in found).items()))
 
 
 def _names(links: Sequence[Link]) -> list[str]:

@@ -20,12 +20,15 @@ from kl_hooks.errors import KlError
 from kl_hooks.evidence.commits import commits_without_check
 from kl_hooks.evidence.ledger import Entry, count_tests, recent
 from kl_hooks.evidence.provenance import worktree_state
+from kl_hooks.kinds.catalog import MEMORY
 from kl_hooks.model.claim import Tier
 from kl_hooks.model.manifest import MANIFEST
 from kl_hooks.model.text import name_list
 from kl_hooks.proof.claims import stale_claims
 from kl_hooks.proof.difference import edits_since_green
 from kl_hooks.proof.gate import Proof, had_untracked_files, judge
+from kl_hooks.records.events import count_records
+from kl_hooks.records.repository import authored_files
 from kl_hooks.store.database import Database
 
 if TYPE_CHECKING:
@@ -40,7 +43,7 @@ _COUNTED = ("commits", "tests", "asserted claims")
 @format_option()
 def status(shape: str) -> None:
     """Show what is recorded here, and what is proven for this content."""
-    from kl_hooks.kinds.memory.status import is_outdated, memory_counts
+    from kl_hooks.kinds.memory.status import is_outdated
     from kl_hooks.proof.gate import nearest
 
     ws = workspace()
@@ -81,7 +84,7 @@ def status(shape: str) -> None:
         from kl_hooks.kinds.memory.add import update_memories
 
         update_memories(ws)
-    facts["memories"] = memory_counts(ws)
+    facts["memories"] = _memory_counts(ws)
     facts["records"] = records_by_status(ws) if ws.initialized else {}
     facts["waiting"] = waiting_for_a_person(ws, facts["records"])
     warn_of_index_problems()
@@ -97,6 +100,18 @@ def status(shape: str) -> None:
         *(f"hint: {one}" for one in hints(seen)),
     ]
     echo_lines(_lines(facts, newest, drift, tests, asks))
+
+
+def _memory_counts(ws: Workspace) -> dict[str, int]:
+    """Return `{"approved": 3, "candidates": 2}`; empty where kl was not set up.
+
+    Approved memories are counted by their files, unread: a status must not cost more than it shows.
+    """
+    if not ws.initialized:
+        return {}
+    files = authored_files(ws.root, {MEMORY.name: MEMORY}, 0)
+    approved = sum("/archive/" not in path for path in files)
+    return {"approved": approved, "candidates": count_records(ws, MEMORY.name, "candidate")}
 
 
 def _counts(db: Database) -> dict[str, int]:

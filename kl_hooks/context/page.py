@@ -801,13 +801,9 @@ def assemble(
     if not request.max_sources:
         _require_pins(unfitted_pins(fitted, relevant, code), budget, style)
     items = tuple(_item(chosen) for chosen in (*fitted.chosen, *fitted.code))
-    config = {"budget": write_budget(budget), "style": request.style, "weights": dict(found.weights)}
-    facts = {
-        "task": task.text,
-        "tree": tree,
-        "config": {**config, **request.options()},
-        "coverage": dict(found.coverage),
-    }
+    config: dict[str, object] = {"budget": write_budget(budget), "style": request.style, "weights": dict(found.weights)}
+    config |= request.options()
+    facts = {"task": task.text, "tree": tree, "config": config, "coverage": dict(found.coverage)}
     if decision:
         facts["policy"] = decision.id
     package_id = _id(fitted, style, facts)

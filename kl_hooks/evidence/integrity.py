@@ -31,7 +31,6 @@ from kl_hooks.evidence.ledger import (
     RETAINED,
     UNREADABLE,
     assertions,
-    chain_at,
     chain_head,
     chain_link,
     list_digest,
@@ -169,6 +168,12 @@ def _broken_now(db: Database | None, mark: Mark | None, found: int, now: str) ->
         return []
     on = str(mark.get("at") or "")
     return [{"had": mark["seq"], "had_chain": mark["chain"], "found": found, "on": on, "at": now}]
+
+
+def chain_at(db: Database, seq: int) -> str | None:
+    """The chain's value after the receipt of this number; None where there is no such receipt."""
+    row = db.row("SELECT chain FROM receipt WHERE seq = ?", (seq,)) if seq else (CHAIN_START,)
+    return str(row[0]) if row else None
 
 
 def _read_mark(path: Path) -> Mark | None:

@@ -79,12 +79,6 @@ def chain_head(db: Database) -> tuple[int, str]:
     return (int(row[0]), str(row[1])) if row else (0, CHAIN_START)
 
 
-def chain_at(db: Database, seq: int) -> str | None:
-    """The chain's value after the receipt of this number; None where there is no such receipt."""
-    row = db.row("SELECT chain FROM receipt WHERE seq = ?", (seq,)) if seq else (CHAIN_START,)
-    return str(row[0]) if row else None
-
-
 def has_receipt(db: Database, run: str) -> bool:
     """Whether the store has a receipt of a run."""
     return db.row("SELECT 1 FROM receipt WHERE run = ?", (run,)) is not None

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kl_hooks.documents.meaning import find_near
 from kl_hooks.errors import EnvironmentProblem
-from kl_hooks.graph.algorithms import components
 from kl_hooks.index.index import stem
 from kl_hooks.index.postings import significant_words
 from kl_hooks.model.text import CHARACTERS_OF_A_TOKEN, one_line
@@ -243,23 +242,6 @@ def instructions(found: Sequence[Found], budget: int = BUDGET) -> dict[str, str]
             made[one.record.id] = text
             left -= len(text)
     return made
-
-
-def requirements(records: Sequence[Record], name: str) -> tuple[list[str], list[str]]:
-    """Return (all that a skill requires or is composed of, each after what it needs; names that do not exist). Pure."""
-    by_name = {one.title: one for one in records}
-    names = {skill_node(one.title): one.title for one in records}
-    missing, wanted = list[str](), [name]
-    needs: dict[str, list[str]] = {}
-    for current in wanted:
-        if current in needs:
-            continue
-        targets = [to for relation in ("requires", "composes") for to in by_name[current].many(relation)]
-        missing += [to.removeprefix("skill:") for to in targets if to not in names]
-        needs[current] = [names[to] for to in targets if to in names]
-        wanted += needs[current]
-    ordered = [one for group in components(list(needs), needs) for one in group]
-    return [one for one in ordered if one != name], list(dict.fromkeys(missing))
 
 
 def coverage(records: Sequence[Record], demanded: Sequence[str] = ()) -> Coverage:

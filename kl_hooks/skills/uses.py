@@ -25,8 +25,9 @@ from kl_hooks.evidence.ingestion import sync_evidence
 from kl_hooks.evidence.ledger import receipts_since
 from kl_hooks.evidence.provenance import agent, producer, session
 from kl_hooks.git.repository import head
+from kl_hooks.graph.algorithms import components
 from kl_hooks.model.text import CHARACTERS_OF_A_TOKEN, counted, one_line
-from kl_hooks.records.document import SKILL_NAME, change_fields, read_document
+from kl_hooks.records.document import SKILL_NAME, change_fields, read_document, skill_node
 from kl_hooks.records.events import CONTENT, Event, append_events, list_events
 from kl_hooks.records.liveness import not_live_reason, uncommitted_paths
 from kl_hooks.records.query import RecordFilter, list_records
@@ -38,7 +39,6 @@ from kl_hooks.skills.library import (
     edges_of,
     find_skill,
     instructions,
-    requirements,
     skills_in_force,
     summary,
 )
@@ -498,7 +498,7 @@ def skill_context(ws: Workspace, name: str, budget: int = BUDGET) -> dict[str, A
     every = all_skills(ws)
     live = skills_in_force(ws, every)
     in_force = any(one.id == record.id for one in live)
-    needed, missing = requirements(every, record.title)
+    needed, missing = _requirements(every, record.title)
     by_name = {one.title: one for one in live}
     known = effectiveness_of(ws, [record])[0][record.id]
     rows = [Found(by_name[one], 1, 1, "") for one in needed if one in by_name]
@@ -512,3 +512,20 @@ def skill_context(ws: Workspace, name: str, budget: int = BUDGET) -> dict[str, A
         "relations": [list(edge) for edge in edges_of(every) if record.title in (edge[0], edge[2])],
         "effectiveness": {"line": known.line(), **known.to_dict()},
     }  # fmt: skip
+
+
+def _requirements(records: Sequence[Record], name: str) -> tuple[list[str], list[str]]:
+    """Return (all that a skill requires or is composed of, each after what it needs; names that do not exist). Pure."""
+    by_name = {one.title: one for one in records}
+    names = {skill_node(one.title): one.title for one in records}
+    missing, wanted = list[str](), [name]
+    needs: dict[str, list[str]] = {}
+    for current in wanted:
+        if current in needs:
+            continue
+        targets = [to for relation in ("requires", "composes") for to in by_name[current].many(relation)]
+        missing += [to.removeprefix("skill:") for to in targets if to not in names]
+        needs[current] = [names[to] for to in targets if to in names]
+        wanted += needs[current]
+    ordered = [one for group in components(list(needs), needs) for one in group]
+    return [one for one in ordered if one != name], list(dict.fromkeys(missing))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -222,11 +221,6 @@ def reaching_tests(graph: Graph, symbol: Symbol, depth: int = DEPTH) -> list[str
     """The Ids of the tests among the dependents, nearest first."""
     reached = reach(graph.db, [symbol.id, *(one.id for one in nested_symbols(graph.db, symbol))], depth)
     return [name for name, _ in nearest_first(reached.levels.items()) if name.startswith("test:")]
-
-
-def relation_counts(found: Sequence[Link]) -> dict[str, int]:
-    """Relation → how many of these links, by name."""
-    return dict(sorted(Counter(link.relation for link in found).items()))
 
 
 def _by_place(link: Link) -> tuple[str, int, str, str]:

@@ -8,9 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from kl_hooks.evidence.commits import read_cursor
-from kl_hooks.kinds.catalog import MEMORY, REJECTED_MEMORIES
-from kl_hooks.records.events import count_records
-from kl_hooks.records.repository import authored_files
+from kl_hooks.kinds.catalog import REJECTED_MEMORIES
 
 if TYPE_CHECKING:
     from kl_hooks.store.database import Database
@@ -33,15 +31,3 @@ def is_outdated(ws: Workspace) -> bool:
         return True
     with ws.store.reading() as db:
         return ws.settings.memory_auto_extract and db is not None and captured_state(db) != read_cursor(db, CURSOR)
-
-
-def memory_counts(ws: Workspace) -> dict[str, int]:
-    """Return `{"approved": 3, "candidates": 2}`; empty where kl was not set up.
-
-    Approved memories are counted by their files, unread: a status must not cost more than it shows.
-    """
-    if not ws.initialized:
-        return {}
-    files = authored_files(ws.root, {MEMORY.name: MEMORY}, 0)
-    approved = sum("/archive/" not in path for path in files)
-    return {"approved": approved, "candidates": count_records(ws, MEMORY.name, "candidate")}

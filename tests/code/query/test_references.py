@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import pytest
 
+from kl_hooks.cli.graph import relation_counts
 from kl_hooks.code.query.lookup import file_symbols
-from kl_hooks.code.query.references import callers, references, relation_counts, symbol_page
+from kl_hooks.code.query.references import callers, references, symbol_page
 from kl_hooks.code.query.session import Graph
 from tests.code.query.conftest import Ask
 
