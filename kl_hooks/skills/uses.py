@@ -498,7 +498,7 @@ def skill_context(ws: Workspace, name: str, budget: int = BUDGET) -> dict[str, A
     every = all_skills(ws)
     live = skills_in_force(ws, every)
     in_force = any(one.id == record.id for one in live)
-    needed, missing = _requirements(every, record.title)
+    needed, missing = requirements(every, record.title)
     by_name = {one.title: one for one in live}
     known = effectiveness_of(ws, [record])[0][record.id]
     rows = [Found(by_name[one], 1, 1, "") for one in needed if one in by_name]
@@ -514,7 +514,7 @@ def skill_context(ws: Workspace, name: str, budget: int = BUDGET) -> dict[str, A
     }  # fmt: skip
 
 
-def _requirements(records: Sequence[Record], name: str) -> tuple[list[str], list[str]]:
+def requirements(records: Sequence[Record], name: str) -> tuple[list[str], list[str]]:
     """Return (all that a skill requires or is composed of, each after what it needs; names that do not exist). Pure."""
     by_name = {one.title: one for one in records}
     names = {skill_node(one.title): one.title for one in records}

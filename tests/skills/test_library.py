@@ -19,10 +19,10 @@ from kl_hooks.skills.library import (
     edges_of,
     follow,
     instructions,
-    requirements,
     similarities,
     team,
 )
+from kl_hooks.skills.uses import requirements
 from kl_hooks.tools.call import call
 from tests.support import Checkout
 
