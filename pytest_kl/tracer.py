@@ -53,6 +53,10 @@ _WATCHED_CALLS: Final = 2
 """A memoizing function is watched this often in each of so many tests: values are computed early, and each time all
 that the test has executed must be watched anew."""
 _OWN: Final = realpath(__file__)
+_identity: Final = object.__hash__
+"""What `id()` is for: no two living objects share it, for CPython only rotates the address. But `id()` raises an
+audit event, and each event calls our hook: three for each function of each test were a twentieth of flask's suite.
+"""
 
 
 def _children() -> tuple[float, ...]:
@@ -100,7 +104,7 @@ class Context:
         """The arguments of those that record themselves."""
         self.child_ran = False
         self.frame = 0
-        """`id()` of the frame of a memoizing function that computes, …"""
+        """The identity of the frame of a memoizing function that computes, …"""
         self.function: CodeType | None = None
         """… and its code: the memory of a frame that has ended may be that of another one."""
 
@@ -137,16 +141,16 @@ class Tracer:
         self._memoization = memoization
         """The module of that name; None where values die with the process."""
         self.memoizing: dict[int, Memoizing] = {}
-        """By `id()` of the code."""
+        """By identity of the code."""
         self._thread = threading.get_ident()
         self._numbered: list[Context] = []
         self._paths: dict[str, str | None] = {}
         """co_filename → path from the top; None: no business of ours."""
         self._numbers: dict[tuple[str, str, int, int], int] = {}
         self._known: dict[int, int] = {}
-        """`id()` of a code object → its number: its hash is computed from all of its instructions each time."""
+        """Identity of a code object → its number: its own hash is computed from all of its instructions each time."""
         self._codes: list[CodeType] = []
-        """Those, so that no other object gets their `id()`."""
+        """Those, so that no other object gets their identity."""
         self._hits: list[CodeType] = []
         self._stack: list[Context] = []
         self._modules: dict[str, Context] = {}
@@ -261,19 +265,17 @@ class Tracer:
             return
         # not clear(): another thread may have added something meanwhile
         del self._hits[: len(some)]
-        if self._engine is not None:
-            self._engine.fired(some)
         if self._stack:
             context, known = self._stack[-1], self._known
             started = context.started[context.phase]
             try:
-                started.extend([known[id(code)] for code in some])
+                started.extend([known[_identity(code)] for code in some])
             except KeyError:
                 for code in some:
-                    if id(code) not in known:
-                        known[id(code)] = self._numbers.setdefault(_KEY(code), len(self._numbers))
+                    if _identity(code) not in known:
+                        known[_identity(code)] = self._numbers.setdefault(_KEY(code), len(self._numbers))
                         self._codes.append(code)
-                    started.append(known[id(code)])
+                    started.append(known[_identity(code)])
 
     def _push(self, context: Context) -> None:
         self._flush()
@@ -335,7 +337,7 @@ class Tracer:
 
     def _memoize(self, code: CodeType, names: tuple[str, ...], looks: bool = False) -> None:
         if self._engine is not None and self._path(code.co_filename):
-            self.memoizing.setdefault(id(code), Memoizing(code, names, looks)).names.update(names)
+            self.memoizing.setdefault(_identity(code), Memoizing(code, names, looks)).names.update(names)
             self._engine.watch(code)
 
     def _find_cached(self, namespace: Mapping[str, Any]) -> None:
@@ -346,7 +348,7 @@ class Tracer:
         """A memoizing function starts: what is executed until it returns is noted with it, too. False where it is not:
         it was watched often enough, or another thread runs it.
         """
-        known = self.memoizing[id(code)]
+        known = self.memoizing[_identity(code)]
         if not self._stack or threading.get_ident() != self._thread or self._engine is None:
             return False
         while self._stack[-1].frame and not _runs(self._stack[-1], frame):
@@ -359,20 +361,20 @@ class Tracer:
             return False
         self._flush()
         context = Context(code.co_name)
-        context.frame, context.function = id(frame), code
+        context.frame, context.function = _identity(frame), code
         self._stack.append(context)
         self._engine.rearm()
         return True
 
     def computed(self, code: CodeType, frame: FrameType) -> bool:
         """It returns. False where it was not watched."""
-        if not any(context.frame == id(frame) and context.function is code for context in self._stack):
+        if not any(context.frame == _identity(frame) and context.function is code for context in self._stack):
             return False
         self._flush()
         while self._stack[-1].frame and self._stack[-1].function is not code:
             self._close()
         if self._stack[-1].frame:
-            self.memoizing[id(code)].computed.update(self._stack[-1].started[0])
+            self.memoizing[_identity(code)].computed.update(self._stack[-1].started[0])
             self._close()
         return True
 
@@ -393,15 +395,15 @@ class Tracer:
 
     def _values(self) -> Iterator[tuple[list[int], list[int]]]:
         """(code that gets a stored value, what was executed when it was computed)."""
-        computed = [one for one in self.memoizing.values() if one.computed and id(one.code) in self._known]
+        computed = [one for one in self.memoizing.values() if one.computed and _identity(one.code) in self._known]
         wanted = {name for one in computed for name in one.names}
         readers: dict[str, set[int]] = {name: set() for name in wanted}
         for code in self._codes if wanted else ():
             for name in wanted.intersection(code.co_names) if code.co_flags & _FUNCTION else ():
                 if self._memoization.gets(code, name):
-                    readers[name].add(self._known[id(code)])
+                    readers[name].add(self._known[_identity(code)])
         for one in computed:
-            own = self._known[id(one.code)]
+            own = self._known[_identity(one.code)]
             found = {own} if one.looks else set()
             yield sorted(found.union(*(readers[name] for name in one.names))), sorted({own, *one.computed})
 
@@ -658,7 +660,7 @@ def _inner(code: CodeType) -> Iterator[CodeType]:
 
 def _runs(context: Context, frame: FrameType | None) -> bool:
     """Whether the memoizing function of a context is one of those that called this frame."""
-    while frame is not None and (id(frame) != context.frame or frame.f_code is not context.function):
+    while frame is not None and (_identity(frame) != context.frame or frame.f_code is not context.function):
         frame = frame.f_back
     return frame is not None
 
@@ -671,7 +673,8 @@ class _Monitoring:
         self._api, self._events = monitoring, monitoring.events
         self._tracer = tracer
         self._watched: list[CodeType] = []
-        self._fired: list[CodeType] = []
+        self._silent: list[CodeType] = []
+        """What does not report its starts any more."""
         self._depth = False
         self.trouble = ""
         # 0, 1, 2 and 5 belong to debuggers, coverage, profilers and optimizers (documentation of sys.monitoring)
@@ -690,15 +693,17 @@ class _Monitoring:
     def _callbacks(self) -> tuple[Callable[..., Any], Callable[..., Any]]:
         append, disable, tracer = self._tracer._hits.append, self._api.DISABLE, self._tracer
         getframe, memoizing = sys._getframe, self._tracer.memoizing
+        silent = self._silent.append
 
         def on_start(code: CodeType, offset: int) -> Any:
             append(code)
-            if id(code) in memoizing:
+            if _identity(code) in memoizing:
                 try:
                     if tracer.compute(code, getframe(1)):
                         return None
                 except Exception as problem:
                     tracer.fail(problem)
+            silent(code)
             return disable
 
         def on_outside(code: CodeType, offset: int) -> Any:
@@ -720,28 +725,24 @@ class _Monitoring:
         if code.co_name == MODULE:
             return int(events.PY_RETURN)
         more = events.PY_RESUME if code.co_flags & _SUSPENDING else 0
-        return int(events.PY_START | more | (events.PY_RETURN if id(code) in self._tracer.memoizing else 0))
-
-    def fired(self, codes: list[CodeType]) -> None:
-        """These are silent now."""
-        self._fired += codes
+        return int(events.PY_START | more | (events.PY_RETURN if _identity(code) in self._tracer.memoizing else 0))
 
     def rearm(self) -> None:
         """Let everything report its next start again."""
-        if not self._fired:
-            return
+        some = self._silent[:]
+        # not clear(): another thread may have added something meanwhile
+        del self._silent[: len(some)]
         # restart_events() makes every function of the process be instrumented anew when it runs next, pytest's own ones
         # too (a fifth of flask's suite), and those of another tool, such as coverage, report everything again
         tool, local = self._tool, self._api.set_local_events
         start, suspending = self._events.PY_START, self._events.PY_START | self._events.PY_RESUME
         memoizing = self._tracer.memoizing
-        for one in self._fired:
+        for one in some:
             local(tool, one, 0)
-            if id(one) in memoizing:
+            if _identity(one) in memoizing:
                 local(tool, one, self._wanted(one))
             else:
                 local(tool, one, suspending if one.co_flags & _SUSPENDING else start)
-        self._fired = []
 
     def switch(self, session: bool) -> None:
         """Outside of tests it matters who calls; inside only that something starts."""
@@ -762,7 +763,7 @@ class _Monitoring:
         try:
             if code.co_name == MODULE:
                 self._tracer.left(code, frame.f_globals)
-            elif id(code) in self._tracer.memoizing and not self._tracer.computed(code, frame):
+            elif _identity(code) in self._tracer.memoizing and not self._tracer.computed(code, frame):
                 return self._api.DISABLE
         except Exception as problem:
             self._tracer.fail(problem)
@@ -809,18 +810,15 @@ class _Profile:
             elif (key := _KEY(code)) not in self._seen:
                 self._seen.add(key)
                 tracer._hits.append(code)
-                if id(code) in tracer.memoizing:
+                if _identity(code) in tracer.memoizing:
                     tracer.compute(code, frame)
         elif event == "return" and code.co_name == MODULE:
             tracer.left(code, frame.f_globals)
-        elif event == "return" and id(code) in tracer.memoizing:
+        elif event == "return" and _identity(code) in tracer.memoizing:
             tracer.computed(code, frame)
 
     def watch(self, code: CodeType) -> None:
         """Everything is watched already."""
-
-    def fired(self, codes: list[CodeType]) -> None:
-        """What was seen is known."""
 
     def rearm(self) -> None:
         """Let everything report its next start again."""
@@ -852,7 +850,7 @@ def _install_audit_hook() -> None:
         return
     _installed.append(True)
 
-    # `id()`, `open()` and each import are audited: one look into a dictionary is all that most of them may cost
+    # `open()`, `compile()` and each import are audited: one look into a dictionary is all that most of them may cost
     def hook(event: str, args: tuple[Any, ...], handlers: dict[str, Callable[[Any], None]] = HANDLERS) -> None:
         if event in handlers:
             try:

@@ -332,6 +332,31 @@ def test_functions_that_look_before_they_compute_are_recognized(body: str, store
     assert (memoizes(code) == ()) is stores
 
 
+AUDITED = """
+import sys
+from collections import Counter
+COUNTED = Counter()
+sys.addaudithook(lambda event, args: COUNTED.update((event,)))
+"""
+
+
+def test_the_start_of_a_function_raises_no_audit_event(tmp_path: Path) -> None:
+    # each event calls the hooks of the process; `id()` raises one
+    names = [f"f{number}" for number in range(100)]
+    calls = "".join(f"    many.{name}()\n" for name in names)
+    files = {
+        "conftest.py": AUDITED,
+        "many.py": "".join(f"def {name}():\n    return 1\n" for name in names),
+        "test_many.py": "import conftest, many, pytest\n@pytest.mark.parametrize('n', range(10))\ndef test_all(n):\n"
+        f"{calls}    before = conftest.COUNTED.setdefault('before', conftest.COUNTED['builtins.id'])\n"
+        "    assert conftest.COUNTED['builtins.id'] - before < 500\n",
+    }
+    folder = repository(tmp_path / "r", files)
+    done = run_pytest(folder, "--kl-symbols=on")
+    assert done.returncode == 0, done.stdout
+    assert len(sets_of(executed(folder))["test_all[9]"]) == 100
+
+
 def test_an_edit_while_the_tests_run_makes_the_file_unknown(tmp_path: Path) -> None:
     files = {
         "shop.py": "def f():\n    return 1\n",
