@@ -212,7 +212,13 @@ def _test_named(db: Database, names: TestNames, name: str) -> str:
     rows = db.rows(sql, (name, name, name))
     found = sorted(nodeid for (nodeid,) in rows if nodeid == name or nodeid.removesuffix(name).endswith(("/", ":")))
     if not found:
-        found = [one for one in names.unrecorded() if one == name or one.endswith((f"::{name}", f"/{name}"))]
+        cases = {
+            new + str(nodeid).removeprefix(old)
+            for new, old in names.unrecorded().items()
+            for (nodeid,) in db.rows("SELECT nodeid FROM test WHERE nodeid = ? OR SUBSTR(nodeid, 1, ?) = ?",
+                                     (old, len(old) + 1, f"{old}["))
+        }  # fmt: skip
+        found = [one for one in cases if one == name or one.endswith((f"::{name}", f"/{name}"))]
     found = sorted({names.current(one) for one in ([name] if name in found else found)})
     if len(found) < 2:
         return "".join(found)

@@ -494,7 +494,9 @@ def symbols_of(runs: Runs, test: str) -> tuple[str, OtherRun, list[ExecutedSymbo
             phases = executed.tests[names[0]]
             rows = [ExecutedSymbol(executed.symbols[at].symbol, symbols.paths[at], phases[at]) for at in sorted(phases)]
             return names[0], part, rows
-    earlier = [old for new, old in runs.names.unrecorded().items() if new == test or new.endswith(f"::{test}")]
+    function, bracket, case = test.partition("[")
+    renamed = runs.names.unrecorded().items()
+    earlier = [old for new, old in renamed if new == function or new.endswith((f"::{function}", f"/{function}"))]
     if len(earlier) == 1:
-        return symbols_of(runs, earlier[0])
+        return symbols_of(runs, f"{earlier[0]}{bracket}{case}")
     raise UsageProblem("no run with executed symbols has this test.", place=test, hint="See: kl proof why TEST")

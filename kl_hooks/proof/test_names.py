@@ -150,9 +150,11 @@ class TestNames:
         """What a test was called before, newest name first; nothing where no name is certain."""
         function, bracket, case = nodeid.partition("[")
         found = [function]
-        while len(found) <= _COMPARED and (name := self._before(found[-1])) and name not in found:
-            found.append(name)
-        return tuple(f"{name}{bracket}{case}" for name in found[1:])
+        for name in found:  # grows while it is walked
+            found += [one for one in self._before(name) if one not in found]
+            if len(found) > _COMPARED:
+                break
+        return tuple(f"{name}{bracket}{case}" for name in found[1 : _COMPARED + 1])
 
     def current(self, nodeid: str) -> str:
         """What a test of a recorded run is called now; as it was where no other name is certain."""
@@ -193,15 +195,14 @@ class TestNames:
                 seen[tests] = frozenset(one.partition("[")[0] for one in tests)
         return [_Run(receipt, seen[tests]) for receipt, tests in (*waiting, *stored) if receipt.tree]
 
-    def _before(self, function: str) -> str:
+    def _before(self, function: str) -> list[str]:
         at = max((place for place, run in enumerate(self._runs) if function in run.functions), default=-1)
         newest = self._runs[at].receipt if at >= 0 else None
         older = self._runs[at + 1 :]
         seen = set().union(*{run.functions for run in self._runs[: at + 1]})
-        for run in _with_other_tests(older, seen):
-            if name := self.pairs(run.receipt, newest).get(function, ""):
-                return name
-        return ""
+        # not the newest name alone: of a content that was never committed nobody knows what came before it
+        names = [self.pairs(run.receipt, newest).get(function) for run in _with_other_tests(older, seen)]
+        return list(dict.fromkeys(filter(None, names)))
 
     def _after(self, function: str) -> str:
         at = next((place for place, run in enumerate(self._runs) if function in run.functions), -1)

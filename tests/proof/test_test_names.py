@@ -125,6 +125,8 @@ def test_the_history_of_a_test_follows_it(shop: Path) -> None:
     (shop / "cart.py").write_text(CART.replace("sum(prices)", "sum(prices) + 1"), encoding="utf-8")
     before = kl(shop, "proof", "why", "test_chance")
     assert "called test_cart.py::test_luck" in before and "as test_cart.py::test_luck" in before
+    cases = kl(shop, "proof", "why", "test_sum[2]")
+    assert "test      tests/test_basket.py::test_sum[2]\n" in cases and "as test_cart.py::test_total[2]" in cases
     assert "tests/test_basket.py::test_sum: not recorded yet; it was test_cart.py::test_total" in kl(
         shop, "proof", "impacted"
     )
