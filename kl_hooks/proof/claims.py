@@ -24,6 +24,7 @@ from kl_hooks.model.receipt import Evidence
 from kl_hooks.model.symbol import RECORD_ID, full_record_id, is_hex, split_id
 from kl_hooks.model.text import one_line
 from kl_hooks.proof.freshness import anchors_of, assess
+from kl_hooks.proof.test_names import TestNames
 from kl_hooks.records.liveness import not_live_reason
 from kl_hooks.records.query import get_record, get_records
 from kl_hooks.records.sync import sync as sync_records
@@ -235,7 +236,10 @@ def history_of(ws: Workspace, db: Database, name: str) -> SubjectHistory:
     prefix, bare = split_id(name)
     bare = bare.removeprefix("./").rstrip("/")
     runs = sorted([*recent(db, RECENT_RUNS, "pytest"), *recent(db, RECENT_RUNS, "junit")], key=lambda e: -e.seq)
-    tests = _latest_results(runs[:RECENT_RUNS], bare) if prefix in ("", "test", "file") else {}
+    # of a test that was renamed since its last run, the results under its earlier name
+    names = [bare, *(TestNames(ws, db).earlier(bare) if "::" in bare else ())]
+    results = (_latest_results(runs[:RECENT_RUNS], one) for one in names if prefix in ("", "test", "file"))
+    tests = next(filter(None, results), {})
     commits = [c for c in newest_commits(db, RECENT_COMMITS) if any(_is_inside(path, bare) for path in c.files)]
     about = {name, f"{prefix or 'file'}:{bare}", f"test:{bare}"}
     asserted = {claim.id for claim in known_assertions(ws, db) if claim.about in about}

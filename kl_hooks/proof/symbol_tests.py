@@ -114,7 +114,7 @@ def tests_calling(db: Database, ids: Sequence[str]) -> dict[str, set[str]]:
 def tests_executing(ws: Workspace, graph: Database, ids: Sequence[str]) -> tuple[dict[str, set[str]], set[str]]:
     """Return (symbol that tests executed → their IDs, the symbols of which imported coverage data alone shows it).
 
-    Of a class the tests of its methods.
+    Of a class the tests of its methods. IDs are as last recorded: a test that was renamed since has one, not two.
     """
     members = {one: _members(graph, one) for one in ids}
     with ws.store.reading() as db:
@@ -123,7 +123,7 @@ def tests_executing(ws: Workspace, graph: Database, ids: Sequence[str]) -> tuple
     found: dict[str, set[str]] = {}
     recorded: set[str] = set()
     for one, some in members.items():
-        for test, (_, execution) in (pair for name in some for pair in known.get(name, {}).items()):
+        for test, execution in (pair for name in some for pair in known.get(name, {}).values()):
             found.setdefault(one, set()).add(f"test:{test}")
             recorded |= {one} if execution.recorder != COVERAGE else set()
     return found, found.keys() - recorded

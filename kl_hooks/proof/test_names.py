@@ -200,7 +200,7 @@ class TestNames:
         newest = self._runs[at].receipt if at >= 0 else None
         older = self._runs[at + 1 :]
         seen = set().union(*{run.functions for run in self._runs[: at + 1]})
-        # not the newest name alone: of a content that was never committed nobody knows what came before it
+        # not the newest name alone: of a content that was never committed no earlier name is known
         names = [self.pairs(run.receipt, newest).get(function) for run in _with_other_tests(older, seen)]
         return list(dict.fromkeys(filter(None, names)))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -98,16 +98,16 @@ def test_luck():
 """
 
 
-@pytest.fixture(scope="module")
-def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Failed and fixed under one name, then renamed and moved; the newest run has the same failure."""
-    folder = repository(tmp_path_factory.mktemp("names") / "shop", {"cart.py": CART, "test_cart.py": TESTS})
+@pytest.fixture
+def shop(tmp_path: Path) -> Path:
+    """A test that failed and was fixed, and one that fails by chance."""
+    folder = repository(tmp_path / "shop", {"cart.py": CART, "test_cart.py": TESTS})
     wrong = CART.replace("sum(prices)", "sum(prices) + 1")
     for text in (wrong, CART):
         (folder / "cart.py").write_text(text, encoding="utf-8")
         run_pytest(folder, "--kl-symbols=on")
     run_pytest(folder, "--kl-symbols=on", env={"LUCK": "2"})
-    yield folder
+    return folder
 
 
 def kl(folder: Path, *args: str) -> str:
@@ -125,6 +125,7 @@ def test_the_history_of_a_test_follows_it(shop: Path) -> None:
     (shop / "cart.py").write_text(CART.replace("sum(prices)", "sum(prices) + 1"), encoding="utf-8")
     before = kl(shop, "proof", "why", "test_chance")
     assert "called test_cart.py::test_luck" in before and "as test_cart.py::test_luck" in before
+    assert "test_cart.py::test_total[2]  " in kl(shop, "evidence", "show", "tests/test_basket.py::test_sum")
     cases = kl(shop, "proof", "why", "test_sum[2]")
     assert "test      tests/test_basket.py::test_sum[2]\n" in cases and "as test_cart.py::test_total[2]" in cases
     assert "tests/test_basket.py::test_sum: not recorded yet; it was test_cart.py::test_total" in kl(
@@ -140,16 +141,19 @@ def test_the_history_of_a_test_follows_it(shop: Path) -> None:
     assert "test      tests/test_basket.py::test_sum[2]" in kl(shop, "proof", "why", "test_cart.py::test_total[2]")
     flaky = kl(shop, "proof", "flaky")
     assert "tests/test_basket.py::test_chance: failed in 1 of 2 runs" in flaky and "as test_cart.py::test_luck" in flaky
+    # executed symbols are recorded from Python 3.12 on
+    if sys.version_info >= (3, 12):
+        check_each_test_of_a_symbol_is_listed_once(shop)
 
 
-@pytest.mark.skipif(sys.version_info < (3, 12), reason="executed symbols are recorded from Python 3.12 on")
-def test_tests_of_a_symbol_are_each_listed_once(shop: Path) -> None:
+def check_each_test_of_a_symbol_is_listed_once(shop: Path) -> None:
     listed = kl(shop, "proof", "tests", "cart.total")
     assert listed.count("test_basket.py::test_sum[1]") == 1 and "test_cart" not in listed
     shown = json.loads(kl(shop, "graph", "show", "cart.total", "--format", "json"))["executed_by"]
     assert {one["test"]: one["runs"] for one in shown} == {
         "tests/test_basket.py::test_sum[1]": 4, "tests/test_basket.py::test_sum[2]": 4,
     }  # fmt: skip
+    assert "(executed by 2 tests, 2 failed)" in kl(shop, "context", "the total of the cart is wrong")
     # its passes are those of a flaky test, whatever it is called
     answer = json.loads(kl(shop, "graph", "show", "cart.count", "--format", "json"))["executed_by"]
     assert [one["flaky"][:5] for one in answer] == ["flaky"]
