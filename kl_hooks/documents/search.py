@@ -503,11 +503,21 @@ def _code(
 # --- what is shown
 
 
+_COPIES: Final = 3
+"""Other passages with the text of a result that are named."""
+
+
 def _results(
     ws: Workspace, shown: Sequence[_Match], terms: Collection[str], copies: Mapping[int, Sequence[str]], *, stale: bool
 ) -> list[Result]:
     marks = passage_marks(ws, [one.what for one in shown if isinstance(one.what, Chunk)], stale=stale)
-    marks |= {number: (*marks.get(number, ()), *(f"also {one}" for one in some)) for number, some in copies.items()}
+    for one in shown:
+        if isinstance(one.what, Chunk) and one.what.id in copies:
+            # of one long line there may be hundreds
+            others = sorted({*copies[one.what.id]} - {passage_id(one.what)})
+            more = [f"also in {counted(len(others) - _COPIES, 'other passage')}"] if len(others) > _COPIES else []
+            also = [*(f"also {other}" for other in others[:_COPIES]), *more]
+            marks[one.what.id] = (*marks.get(one.what.id, ()), *also)
     return [_result(one, terms, marks) for one in shown]
 
 

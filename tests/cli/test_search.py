@@ -285,3 +285,14 @@ def test_a_readme_and_an_added_document_are_pages_too(shop: Checkout) -> None:
     done = shop.kl("tool", "knowledge_mentions", '{"page": "DOC-0001"}')
     assert [one["path"] for one in json.loads(done.stdout)["result"]["mentions"]] == ["SECURITY.md"], done.stdout
     assert not json.loads(shop.kl("tool", "knowledge_backlinks", '{"page": "README.md"}').stdout).get("result")
+
+
+def test_a_text_that_is_there_many_times_is_one_result_that_names_three(shop: Checkout) -> None:
+    shop.write("docs/log.md", "# Log\n\n" + "The turbine stops at night. " * 500 + "\n")
+    for number in range(6):
+        shop.write(f"docs/copy{number}/same.md", "# Same\n\nThe zebra sleeps.\n")
+    long, _ = ask(shop, "turbine", "--kind", "document")["results"]  # the last part is shorter
+    assert (long["line"], long["marks"]) == (3, [])
+    (one,) = ask(shop, "zebra", "--kind", "document")["results"]
+    named = [f"also file:docs/copy{number}/same.md#L1-L3" for number in (1, 2, 3)]
+    assert one["marks"] == [*named, "also in 2 other passages"]
