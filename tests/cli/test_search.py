@@ -292,7 +292,7 @@ def test_a_text_that_is_there_many_times_is_one_result_that_names_three(shop: Ch
     for number in range(6):
         shop.write(f"docs/copy{number}/same.md", "# Same\n\nThe zebra sleeps.\n")
     long, _ = ask(shop, "turbine", "--kind", "document")["results"]  # the last part is shorter
-    assert (long["line"], long["marks"]) == (3, [])
+    assert (long["line"], long.get("marks", [])) == (3, [])
     (one,) = ask(shop, "zebra", "--kind", "document")["results"]
     named = [f"also file:docs/copy{number}/same.md#L1-L3" for number in (1, 2, 3)]
     assert one["marks"] == [*named, "also in 2 other passages"]
