@@ -55,8 +55,8 @@ _NO_PROSE: Final = re.compile(
 _SEMANTIC: Final = "semantic"
 _BATCH_BYTES: Final = 5_000_000
 _BATCH: Final = 1000
-"""What is written at once, and lost where a run is killed: two seconds of work. With a fifth of it a first index of 3,000
-documents wrote its words twice, in segments that were merged, and took a third more time (ADR-0050)."""
+"""What is written at once, and lost where a run is killed: two seconds of work. With a fifth of it the first index of
+3,000 documents wrote all words twice, since segments were merged, and took a third more time (ADR-0050)."""
 _KEY_BLOCK: Final = re.compile(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY.*?(?:-----END [^\n]{0,60}-----|\Z)", re.DOTALL)
 
 Watch = Callable[[Iterator[Any], int], Iterator[Any]]
