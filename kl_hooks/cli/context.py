@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -24,16 +25,19 @@ from kl_hooks.cli.output import (
 )
 from kl_hooks.clock import FixedClock, micros
 from kl_hooks.context.critical import MOST, SECTIONS, CriticalRequest, critical, render_critical
-from kl_hooks.context.deliver import Delivered, as_json, deliver, explain_items, explain_one, find_package, make_request
+from kl_hooks.context.deliver import Delivered, deliver, explain_items, explain_one, find_package, make_request
 from kl_hooks.context.page import STYLES
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
 from kl_hooks.git.repository import Repository, find_repository
 from kl_hooks.model.actors import trace_id
+from kl_hooks.model.canonical import replace_surrogates
 from kl_hooks.model.package import TAKES, TYPES, Candidate
 from kl_hooks.workspace import Workspace
 
 if TYPE_CHECKING:
     from kl_hooks.context.replay import Replayed
+
+_ESCAPES: Final = {"<": "\\u003c", ">": "\\u003e", "`": "\\u0060"}
 
 
 _TASK = "TASK"
@@ -198,7 +202,7 @@ def task(
     with progress("Reading code, records and history"):
         made = deliver(ws, request)
     _print_warnings(made)
-    text = as_json(made.document) + "\n" if shape == "json" else made.text
+    text = _ascii_json(made.document) + "\n" if shape == "json" else made.text
     if explained and shape != "json":
         text += "\n" + "".join(f"{line}\n" for line in explain_items(made.document))
     if output is None:
@@ -208,6 +212,12 @@ def task(
 
     write_atomic(output, text.encode("utf-8", "replace"))
     warn(f"{made.document['package_id']} written to {output}")
+
+
+def _ascii_json(value: Mapping[str, Any]) -> str:
+    """Return indented ASCII JSON, keys sorted; `<`, `>` and backticks are escapes, so that no text in it is markup."""
+    text = json.dumps(replace_surrogates(dict(value)), indent=2, sort_keys=True)
+    return "".join(_ESCAPES.get(character, character) for character in text)
 
 
 @context.command(
@@ -221,7 +231,7 @@ def show(words: tuple[str, ...], shape: str) -> None:
     ws = workspace()
     made = find_package(ws, words[0])
     _print_warnings(made)
-    _echo_exactly(as_json(made.document) + "\n" if shape == "json" else made.text, ws.environ)
+    _echo_exactly(_ascii_json(made.document) + "\n" if shape == "json" else made.text, ws.environ)
 
 
 @context.command(

@@ -828,13 +828,13 @@ def gc(really: bool, only: tuple[str, ...], shape: str) -> int:
     Its numbers are in .kl/knowledge/lifecycle.yaml. Nothing is changed without --apply, and a second
     --apply finds nothing to do.
     """
-    from kl_hooks.upkeep.run import apply_policies, failures, preview
+    from kl_hooks.upkeep.run import apply_policies, preview
 
     ws = workspace()
     report = apply_policies(ws, only) if really else preview(ws, only)
     for problem in report.problems:
         warn(f"{problem} The default applies; --apply waits until this is right.")
-    for line in failures(report):
+    for line in report.failures:
         warn(line)
     print_answer(shape, report.to_dict(), _gc_lines(report, really))
     return ENVIRONMENT_ERROR if any(one.trouble for one in report.results) else CLEAN

@@ -45,15 +45,14 @@ class Part(NamedTuple):
     stamps: tuple[tuple[str, str], ...]
     """Changes whenever somebody writes; none where nothing is stored about any file."""
 
+    def is_current(self, db: Rows) -> bool:
+        """True if nobody has written since the part was found."""
+        return bool(self.stamps) and self.stamps == tuple(sorted(db.rows("SELECT first, stamp FROM listed")))
+
 
 def whole_part(entries: Sequence[FileEntry], stamps: tuple[tuple[str, str], ...] = ()) -> Part:
     """All of them."""
     return Part((ALL,), (tuple(entries),), 0, stamps)
-
-
-def is_current(db: Rows, part: Part) -> bool:
-    """True if nobody has written since the part was found."""
-    return bool(part.stamps) and part.stamps == tuple(sorted(db.rows("SELECT first, stamp FROM listed")))
 
 
 def differing_part(db: Rows, entries: Sequence[FileEntry], scanners: Sequence[Scanner]) -> Part:

@@ -32,7 +32,7 @@ from kl_hooks.errors import KlError, UsageProblem
 from kl_hooks.evidence.ingestion import sync_evidence
 from kl_hooks.evidence.provenance import agent, one_moment, session, worktree_state
 from kl_hooks.git.repository import resolve_commit
-from kl_hooks.model.canonical import digest, replace_surrogates
+from kl_hooks.model.canonical import digest
 from kl_hooks.model.claim import tier_words
 from kl_hooks.model.package import QUOTA, TAKES, WITHHELD, WORK, Budget, Item, Package, Request
 from kl_hooks.model.symbol import split_id
@@ -193,7 +193,6 @@ RECORDED_TASK: Final = 4_000
 _MOST_ITEMS: Final = 12_000
 """Characters of its items: an event has at most 16,000 bytes, and redaction may lengthen one."""
 _LONGEST_WORD: Final = 100
-_ESCAPES: Final = {"<": "\\u003c", ">": "\\u003e", "`": "\\u0060"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -537,12 +536,6 @@ def _item_to_dict(item: Item) -> dict[str, Any]:
         "pinned": found.pinned,
         "category": item.category or None,
     }
-
-
-def as_json(value: Mapping[str, Any]) -> str:
-    """Return indented ASCII JSON, keys sorted; `<`, `>` and backticks are escapes, so that no text in it is markup."""
-    text = json.dumps(replace_surrogates(dict(value)), indent=2, sort_keys=True)
-    return "".join(_ESCAPES.get(character, character) for character in text)
 
 
 def explain_items(shown: Mapping[str, Any]) -> list[str]:

@@ -44,6 +44,9 @@ if TYPE_CHECKING:
     from kl_hooks.workspace import Workspace
 
 
+ARCHIVE: Final = 0.9
+"""Staleness from which an entry is archived."""
+
 DAY: Final = 86_400_000_000
 """Microseconds."""
 _WORD: Final = re.compile(r"\w+")
@@ -582,7 +585,7 @@ def retention_status(context: Context, entries: Sequence[ContextEntry], now: int
     return "healthy"
 
 
-def beyond_retention(context: Context, entries: Sequence[ContextEntry], now: int) -> list[ContextEntry]:
+def _beyond_retention(context: Context, entries: Sequence[ContextEntry], now: int) -> list[ContextEntry]:
     """Return the entries that a context's limits do not allow: too old, then the least relevant. Pure."""
     age = context.max_age_days * DAY
     old = [one for one in entries if age and now - one.at > age]
@@ -591,7 +594,16 @@ def beyond_retention(context: Context, entries: Sequence[ContextEntry], now: int
     return old + (rest[: max(0, len(rest) - context.max_entries)] if context.max_entries else [])
 
 
-def all_entries(db: Database | None) -> list[tuple[Context, list[ContextEntry]]]:
+def stale_entries(db: Database, now: int) -> list[ContextEntry]:
+    """Return the entries of all contexts that are to be archived: stale, or beyond the limits of their context."""
+    found = dict[str, ContextEntry]()
+    for context, entries in _all_entries(db):
+        rotten = [one for one in entries if one.staleness(now).score >= ARCHIVE]
+        found |= {one.id: one for one in (*rotten, *_beyond_retention(context, entries, now))}
+    return list(found.values())
+
+
+def _all_entries(db: Database | None) -> list[tuple[Context, list[ContextEntry]]]:
     """Return every active context with its entries, for upkeep, which shows nobody what it sees."""
     if db is None:
         return []

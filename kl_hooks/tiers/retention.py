@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from kl_hooks.hookspecs import Policy
 from kl_hooks.model.lifecycle import Change
-from kl_hooks.tiers.contexts import DAY, ContextEntry, all_entries, archive_entries, beyond_retention
+from kl_hooks.tiers.contexts import ARCHIVE, DAY, archive_entries, stale_entries
 from kl_hooks.tiers.entries import Caller, reading, writing
 from kl_hooks.tiers.pools import close_expired, has_expired
 from kl_hooks.tiers.router import consolidate, expired_owners
@@ -20,9 +20,6 @@ if TYPE_CHECKING:
     from kl_hooks.model.lifecycle import Lifecycle
     from kl_hooks.store.database import Database
     from kl_hooks.workspace import Workspace
-
-_ARCHIVE: Final = 0.9
-"""Staleness from which an entry is archived."""
 
 _SESSIONS, _CONTEXTS, _POOLS, _EVENTS = "open sessions", "stale entries", "expired pools", "tier events"
 _UPKEEP: Final = Caller("kl", "upkeep")
@@ -39,7 +36,7 @@ def policies() -> list[Policy]:
         _policy(_SESSIONS, "What sessions left behind is promoted or removed, as if they were closed.", "consolidate",
                 "short-term entries have expired", _has_expired_entries, _close_sessions),
         _policy(_CONTEXTS, "Entries of contexts that are stale, or beyond their limits, are archived.", "archive",
-                f"staleness of {_ARCHIVE} or more, or beyond the limits of the context", _has_stale, _archive_stale),
+                f"staleness of {ARCHIVE} or more, or beyond the limits of the context", _has_stale, _archive_stale),
         _policy(_POOLS, "Pools that have expired are closed, and values that have expired removed.", "close",
                 "pools or values have expired", _has_expired_pools, _close_expired),
         _policy(_EVENTS, "Accesses of what is no longer there are deleted.", "purge",
@@ -82,20 +79,12 @@ def _close_sessions(ws: Workspace, db: Database, now: int) -> None:
         consolidate(ws, db, owner, only_expired=True)
 
 
-def _stale(db: Database, now: int) -> list[ContextEntry]:
-    found = dict[str, ContextEntry]()
-    for context, entries in all_entries(db):
-        rotten = [one for one in entries if one.staleness(now).score >= _ARCHIVE]
-        found |= {one.id: one for one in (*rotten, *beyond_retention(context, entries, now))}
-    return list(found.values())
-
-
 def _has_stale(ws: Workspace, db: Database, now: int, days: int) -> bool:
-    return bool(_stale(db, now))
+    return bool(stale_entries(db, now))
 
 
 def _archive_stale(ws: Workspace, db: Database, now: int) -> None:
-    archive_entries(db, _UPKEEP, now, _stale(db, now), "upkeep")
+    archive_entries(db, _UPKEEP, now, stale_entries(db, now), "upkeep")
 
 
 def _has_expired_pools(ws: Workspace, db: Database, now: int, days: int) -> bool:

@@ -60,6 +60,15 @@ class Report:
         """The changes of all policies that make some."""
         return tuple(change for one in self.results if not one.reported_only for change in one.changes)
 
+    @property
+    def failures(self) -> list[str]:
+        """Each reason why policies failed, once, with the names of these policies."""
+        names: dict[str, list[str]] = {}
+        for one in self.results:
+            if one.trouble:
+                names.setdefault(one.trouble, []).append(one.policy.name)
+        return [f"{', '.join(some)}: {why}" for why, some in names.items()]
+
     def to_dict(self) -> dict[str, Any]:
         """Return the report as `kl.knowledge.gc/2`."""
         rows = [
@@ -70,15 +79,6 @@ class Report:
             for one in self.results
         ]  # fmt: skip
         return {"schema": "kl.knowledge.gc/2", "policies": rows, "total": len(self.changes)}
-
-
-def failures(report: Report) -> list[str]:
-    """Return each reason why policies failed, once, with the names of these policies."""
-    names: dict[str, list[str]] = {}
-    for one in report.results:
-        if one.trouble:
-            names.setdefault(one.trouble, []).append(one.policy.name)
-    return [f"{', '.join(some)}: {why}" for why, some in names.items()]
 
 
 def policies(ws: Workspace, only: Sequence[str] = ()) -> list[Policy]:
@@ -180,7 +180,7 @@ def _mine(ws: Workspace) -> str:
 def _tidy(ws: Workspace) -> str:
 
     report = apply_policies(ws, UNATTENDED)
-    if failed := failures(report):
+    if failed := report.failures:
         raise KlError("; ".join(failed))
     return counted(len(report.changes), "change")
 

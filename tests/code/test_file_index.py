@@ -64,9 +64,9 @@ def test_other_scanners_or_a_lost_content_are_never_the_same() -> None:
 def test_a_part_holds_until_somebody_writes() -> None:
     with closing(sqlite3.connect(":memory:")) as connection:
         db, some = Rows(connection), entries({"a.py": "1"})
-        assert not file_index.is_current(db, file_index.whole_part(some))
+        assert not file_index.whole_part(some).is_current(db)
         file_index.store_part(db, file_index.whole_part(some), SCANNERS, {"a.py"}, ())
         part = file_index.differing_part(db, some, SCANNERS)
-        assert file_index.is_current(db, part)
+        assert part.is_current(db)
         file_index.store_part(db, file_index.whole_part(some), SCANNERS, {"a.py"}, ())
-        assert not file_index.is_current(db, part)
+        assert not part.is_current(db)
