@@ -20,6 +20,8 @@ from kl_hooks.errors import UsageProblem
 from kl_hooks.model.text import one_line
 from kl_hooks.store.redaction import redact
 from kl_hooks.tiers.entries import (
+    SECOND,
+    UPKEEP,
     Caller,
     Entry,
     TierEvent,
@@ -34,27 +36,28 @@ from kl_hooks.tiers.entries import (
     record_access,
     split_path,
     tier_events,
+    tier_policy,
     value_at,
     with_value_at,
     writing,
 )
 
 if TYPE_CHECKING:
+    from kl_hooks.hookspecs import Policy
     from kl_hooks.store.database import Database, Row
     from kl_hooks.workspace import Workspace
 
 
-ARCHIVE: Final = 0.9
+_DAY: Final = 86_400 * SECOND
+_ARCHIVE: Final = 0.9
 """Staleness from which an entry is archived."""
 
-DAY: Final = 86_400_000_000
-"""Microseconds."""
 _WORD: Final = re.compile(r"\w+")
 
 
 def age_in_days(now: int, at: int) -> float:
     """Return the days since a moment; 0 for one in the future, which a clock that was set back leaves behind."""
-    return max(now - at, 0) / DAY
+    return max(now - at, 0) / _DAY
 
 
 def words(text: str) -> Counter[str]:
@@ -124,7 +127,7 @@ class Staleness(NamedTuple):
 def staleness(importance: float, made: int, accessed: int, now: int) -> Staleness:
     """Return the staleness of an entry whose importance is `importance` now. `accessed`: 0 where it never was.
 
-    With an importance that does not decay no entry of medium importance would ever reach `ARCHIVE`: 0.85 is the most.
+    With an importance that does not decay no entry of medium importance would ever reach `_ARCHIVE`: 0.85 is the most.
     """
     # 0.8 for what was never read: the model's constant, between 48 and 60 days of idleness
     idle = min(age_in_days(now, accessed) / 60, 1.0) if accessed else 0.8
@@ -578,7 +581,7 @@ def retention_status(context: Context, entries: Sequence[ContextEntry], now: int
     """Return healthy, near_limit, over_limit or has_old_entries. Pure."""
     if context.max_entries and len(entries) > context.max_entries:
         return "over_limit"
-    if context.max_age_days and any(now - one.at > context.max_age_days * DAY for one in entries):
+    if context.max_age_days and any(now - one.at > context.max_age_days * _DAY for one in entries):
         return "has_old_entries"
     if context.max_entries and len(entries) >= _NEAR * context.max_entries:
         return "near_limit"
@@ -587,20 +590,30 @@ def retention_status(context: Context, entries: Sequence[ContextEntry], now: int
 
 def _beyond_retention(context: Context, entries: Sequence[ContextEntry], now: int) -> list[ContextEntry]:
     """Return the entries that a context's limits do not allow: too old, then the least relevant. Pure."""
-    age = context.max_age_days * DAY
+    age = context.max_age_days * _DAY
     old = [one for one in entries if age and now - one.at > age]
     # ties by time and key: two runs over the same rows must choose the same
     rest = sorted((one for one in entries if one not in old), key=lambda one: (one.relevance(now), one.at, one.key))
     return old + (rest[: max(0, len(rest) - context.max_entries)] if context.max_entries else [])
 
 
-def stale_entries(db: Database, now: int) -> list[ContextEntry]:
+def _stale_entries(db: Database, now: int) -> list[ContextEntry]:
     """Return the entries of all contexts that are to be archived: stale, or beyond the limits of their context."""
     found = dict[str, ContextEntry]()
     for context, entries in _all_entries(db):
-        rotten = [one for one in entries if one.staleness(now).score >= ARCHIVE]
+        rotten = [one for one in entries if one.staleness(now).score >= _ARCHIVE]
         found |= {one.id: one for one in (*rotten, *_beyond_retention(context, entries, now))}
     return list(found.values())
+
+
+def stale_policy() -> Policy:
+    """Return the policy that archives entries that are stale, or beyond the limits of their context."""
+    return tier_policy(
+        "stale entries", "Entries of contexts that are stale, or beyond their limits, are archived.", "archive",
+        f"staleness of {_ARCHIVE} or more, or beyond the limits of the context",
+        lambda ws, db, now, days: bool(_stale_entries(db, now)),
+        lambda ws, db, now: archive_entries(db, UPKEEP, now, _stale_entries(db, now), "upkeep"),
+    )  # fmt: skip
 
 
 def _all_entries(db: Database | None) -> list[tuple[Context, list[ContextEntry]]]:

@@ -10,9 +10,10 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
@@ -23,6 +24,8 @@ from kl_hooks.store.database import chunks, placeholders
 from kl_hooks.store.redaction import redact, redact_value
 
 if TYPE_CHECKING:
+    from kl_hooks.hookspecs import Policy
+    from kl_hooks.model.lifecycle import Change, Lifecycle
     from kl_hooks.store.database import Database
     from kl_hooks.workspace import Workspace
 
@@ -371,3 +374,62 @@ def _empty_log(ws: Workspace, read: int) -> None:
                 os.ftruncate(handle, 0)
         finally:
             os.close(handle)
+
+
+UPKEEP: Final = Caller("kl", "upkeep")
+_DAY: Final = 86_400 * SECOND
+_ORPHANED: Final = (
+    "at < ? AND ((tier = 'short' AND subject NOT IN (SELECT id FROM short_entry))"
+    " OR (tier = 'shared' AND name = 'read'))"
+)
+"""Events that no count needs any more. Those of a pool's changes stay: its version is their number."""
+_Look = Callable[["Workspace", "Database", int, int], bool]
+"""(workspace, database, now, days of the log of packages) → whether there is something to do."""
+
+
+def tier_policy(
+    name: str, description: str, verb: str, reason: str, look: _Look,
+    act: Callable[[Workspace, Database, int], None],
+) -> Policy:  # fmt: skip
+    """Return a maintenance policy of a tier. It is idempotent, and decides by the stored times and now.
+
+    Its change names no actor, key or number: what upkeep shows is shown to everybody, and entries are their owner's.
+    """
+    from kl_hooks.hookspecs import Policy  # with pluggy; who reads and writes memory has no need of it
+    from kl_hooks.model.lifecycle import Change
+
+    find = partial(_find, change=Change(verb, "tiers", name, reason), look=look)
+    return Policy(name, description, find, partial(_apply, act=act))
+
+
+def _find(ws: Workspace, numbers: Lifecycle, now: int, *, change: Change, look: _Look) -> Sequence[Change]:
+    with reading(ws, counted=True) as db:
+        return [change] if db is not None and look(ws, db, now, numbers.package_log_days) else []
+
+
+def _apply(
+    ws: Workspace, changes: Sequence[Change], now: int, *, act: Callable[[Workspace, Database, int], None]
+) -> None:
+    # one transaction: killed anywhere, the next run begins from what was there
+    with writing(ws, "upkeep") as db:
+        act(ws, db, now)
+
+
+def events_policy() -> Policy:
+    """Return the policy that deletes events nobody counts any more."""
+    return tier_policy(
+        "tier events", "Accesses of what is no longer there are deleted.", "purge",
+        "older than package_log_days, of what is no longer there", _has_old_events, _purge_events,
+    )  # fmt: skip
+
+
+def _has_old_events(ws: Workspace, db: Database, now: int, days: int) -> bool:
+    return bool(days and db.row(f"SELECT 1 FROM tier_event WHERE {_ORPHANED} LIMIT 1", (now - days * _DAY,)))
+
+
+def _purge_events(ws: Workspace, db: Database, now: int) -> None:
+    from kl_hooks.config.settings import load_lifecycle
+
+    days = load_lifecycle(ws.root, ws.state.cache)[0].package_log_days
+    if days:
+        db.execute(f"DELETE FROM tier_event WHERE {_ORPHANED}", (now - days * _DAY,))

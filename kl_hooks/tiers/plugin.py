@@ -123,6 +123,9 @@ kl_schema = schema_hook(Schema("tiers", "kl", (_TIERS,), private=_PRIVATE))
 
 @hookimpl
 def kl_policies() -> Sequence[Policy]:
-    from kl_hooks.tiers.retention import policies
+    from kl_hooks.tiers.contexts import stale_policy
+    from kl_hooks.tiers.entries import events_policy
+    from kl_hooks.tiers.pools import expiry_policy
+    from kl_hooks.tiers.router import sessions_policy
 
-    return policies()
+    return [sessions_policy(), stale_policy(), expiry_policy(), events_policy()]

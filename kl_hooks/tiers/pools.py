@@ -16,6 +16,7 @@ from kl_hooks.model.text import one_line, slug
 from kl_hooks.store.redaction import redact
 from kl_hooks.tiers.entries import (
     SECOND,
+    UPKEEP,
     Caller,
     Entry,
     TierEvent,
@@ -30,12 +31,14 @@ from kl_hooks.tiers.entries import (
     record_access,
     split_path,
     tier_events,
+    tier_policy,
     value_at,
     with_value_at,
     writing,
 )
 
 if TYPE_CHECKING:
+    from kl_hooks.hookspecs import Policy
     from kl_hooks.store.database import Database, Row
     from kl_hooks.workspace import Workspace
 
@@ -345,15 +348,23 @@ def close_pools_of_session(db: Database, now: int, caller: Caller) -> list[str]:
     return names
 
 
-def has_expired(db: Database, now: int) -> bool:
+def expiry_policy() -> Policy:
+    """Return the policy that closes pools and removes values whose time is over."""
+    return tier_policy(
+        "expired pools", "Pools that have expired are closed, and values that have expired removed.", "close",
+        "pools or values have expired", _has_expired, _close_expired,
+    )  # fmt: skip
+
+
+def _has_expired(ws: Workspace, db: Database, now: int, days: int) -> bool:
     """Return whether any open pool, or a value of any, has expired."""
     value = db.row("SELECT 1 FROM pool_value WHERE 0 < expires AND expires <= ? LIMIT 1", (now,))
     return bool(value or _expired(db, now))
 
 
-def close_expired(db: Database, now: int, caller: Caller) -> None:
+def _close_expired(ws: Workspace, db: Database, now: int) -> None:
     """Close pools that have expired and remove values that have, in the caller's transaction."""
-    _close(db, now, caller, _expired(db, now))
+    _close(db, now, UPKEEP, _expired(db, now))
     # no new version: a read left them out already, so nobody's data changes
     db.execute("DELETE FROM pool_value WHERE 0 < expires AND expires <= ?", (now,))
 

@@ -55,11 +55,13 @@ from kl_hooks.tiers.entries import (
     reading,
     record_access,
     split_path,
+    tier_policy,
     writing,
 )
 from kl_hooks.tiers.pools import DEFAULT_POOL, close_pools_of_session, list_pools, pool_values, read_pool, write_pool
 
 if TYPE_CHECKING:
+    from kl_hooks.hookspecs import Policy
     from kl_hooks.store.database import Database, Row
     from kl_hooks.store.values import RedisValues
     from kl_hooks.workspace import Workspace
@@ -490,10 +492,24 @@ def _delete_short_term(db: Database, ids: Sequence[str]) -> None:
         db.execute(f"DELETE FROM short_entry WHERE id IN ({placeholders(some)})", some)
 
 
-def expired_owners(db: Database, now: int) -> list[Caller]:
+def _expired_owners(db: Database, now: int) -> list[Caller]:
     """Return whose entries, in which sessions, have expired."""
     sql = "SELECT DISTINCT actor, session FROM short_entry WHERE expires <= ? ORDER BY actor, session"
     return [Caller(actor, of) for actor, of in db.rows(sql, (now,))]
+
+
+def sessions_policy() -> Policy:
+    """Return the policy that closes sessions whose entries have expired."""
+    return tier_policy(
+        "open sessions", "What sessions left behind is promoted or removed, as if they were closed.", "consolidate",
+        "short-term entries have expired", lambda ws, db, now, days: bool(_expired_owners(db, now)), _close_sessions,
+    )  # fmt: skip
+
+
+def _close_sessions(ws: Workspace, db: Database, now: int) -> None:
+    for owner in _expired_owners(db, now):
+        # only what has expired: a session that is still open keeps what it has read often
+        consolidate(ws, db, owner, only_expired=True)
 
 
 def _entry(row: Row) -> Entry:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from kl_hooks.errors import UsageProblem
 from kl_hooks.kinds.memory.review import quality
 from kl_hooks.records.write import create_record
-from kl_hooks.tiers.contexts import DAY, create_context, decayed, relevance, similarity, staleness, words, write_entry
+from kl_hooks.tiers.contexts import create_context, decayed, relevance, similarity, staleness, words, write_entry
 from kl_hooks.tiers.entries import Caller, reading
 from kl_hooks.tiers.pools import PoolOptions, create_pool, find_pool, list_pools, read_pool, write_pool
 from kl_hooks.tiers.router import Memory
@@ -25,6 +25,7 @@ from .test_tiers import A, answer
 
 ME = Caller("agent:me", "s")
 TIERS = ("open sessions", "stale entries", "expired pools", "tier events")
+DAY = 86_400_000_000
 SHARES = st.floats(0, 1)
 DAYS = st.floats(0, 5000)
 
