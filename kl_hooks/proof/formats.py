@@ -34,7 +34,7 @@ def _findings(tree: str, proven: bool, states: Sequence[SymbolState], proof: Pro
     for one in states:
         if one.state != PROVEN:
             # no run of the tests that there are would prove it
-            cure = " It needs a test." if one.state == NEVER else more
+            cure = " It needs a test." if one.state == NEVER and not one.tests else more
             message = f"{one.symbol.partition(':')[2]} is {one.state}: {one.reason}.{cure}"
             yield f"proof/{one.state.replace(' ', '-')}", one.path, max(one.line, 1), message
     if not proven and not states:

@@ -191,6 +191,7 @@ class _Content:
 
     def _of_cited(self, name: str) -> _Finding | None:
         """Why a test that the author cites is no evidence for this content; None where it is."""
+        name = next(iter(self._runs.names_now([name])), name)
         result = self._runs.results.get(name)
         if result is None:
             return _Finding(_NOT_ASSESSED, f"not assessed: no recorded run has {name}; run: {pytest_command([name])}")
@@ -199,7 +200,13 @@ class _Content:
     def _why_not(self, name: str, result: Result) -> str:
         when = self._commit_of(result) if result.symbols else ""
         why = result.reason or f"{name} {result.outcome} in run {result.run[:8]}"
-        return f"{result.state}{f' since {when}' if when else ''}: {why}; re-verify: {pytest_command([name])}"
+        cure = self._cure([name], "no test takes its place")
+        return f"{result.state}{f' since {when}' if when else ''}: {why}; {cure}"
+
+    def _cure(self, tests: Sequence[str], none: str) -> str:
+        """The command that runs these tests, as they are called now; `none` where none of them is there any more."""
+        now = self._runs.names_now(tests)
+        return f"re-verify: {pytest_command(now)}" if now else none
 
     def _of_names(self, claim: Claim) -> Iterator[_Finding]:
         """What differs of the symbols and files that a claim names, if anything: the first, and how many."""
@@ -230,7 +237,7 @@ class _Content:
         if not open_:
             yield _Finding(_CURRENT, f"{what}{f' in {since}' if since else ' since'}, and {passed}")
             return
-        cure = f"re-verify: {pytest_command(tests)}" if tests else f"no recorded test executes it; {_again(claim)}"
+        cure = self._cure(tests, f"no recorded test executes it; {_again(claim)}")
         yield _Finding(OLDER_TREE, f"stale{f' since {since}' if since else ''}: {what}; {cure}")
 
     def _now(self, anchor: Anchor, head: str) -> str:

@@ -18,6 +18,7 @@ from kl_hooks.git.commits import count_since
 from kl_hooks.git.repository import Repository, merge_base
 from kl_hooks.git.worktree import STAGED, staged_tree, tree_of_revision
 from kl_hooks.model.receipt import REFUTES
+from kl_hooks.model.symbol import is_test_path
 from kl_hooks.proof.difference import Base, changed_states, difference
 from kl_hooks.proof.expected_tests import content_source, expected_names, expected_tests
 from kl_hooks.proof.other_runs import (
@@ -156,6 +157,11 @@ class Runs:
     def removed(self, nodeid: str) -> bool:
         """Whether this content has the test no more."""
         return any(part.removed(nodeid) for part in self.parts)
+
+    def names_now(self, tests: Iterable[str]) -> list[str]:
+        """These tests as this content has them: renamed ones under their name of now, removed ones not at all."""
+        now = (self.names.current(one) if self.removed(one) else one for one in tests)
+        return [one for one in dict.fromkeys(now) if not self.removed(one)]
 
     def earlier_name(self, nodeid: str) -> str:
         """What a test was called before it was moved or renamed; empty where its content names no one test.
@@ -297,6 +303,7 @@ def symbol_states(
     for change in found.changes.values():
         if change.is_python and change.new is not None:
             answer += _states_of(change, names.get(change.path, change.path), parts, runs.flaky)
+    answer = [one._replace(tests=tuple(runs.names_now(one.tests))) for one in answer]
     return sorted(answer, key=lambda one: (one.path, one.line, one.symbol))
 
 
@@ -325,6 +332,9 @@ def _states_of(change: FileChange, module: str, parts: Sequence[OtherRun], flaky
         kind, _, name = local.partition(":")
         symbol = f"{kind}:{module}{name.removeprefix('_')}"
         state, reason, tests = state_of(change.path, local, value, parts, flaky)
+        if state == NEVER and is_test_path(change.path) and name.rpartition(".")[2].startswith(("test", "Test")):
+            # no other test is asked to execute a test
+            reason, tests = "it has not run yet", (f"{change.path}::{name.removeprefix('_.').replace('.', '::')}",)
         yield SymbolState(symbol, change.path, new.lines.get(local, 0), state, reason, tests)
 
 

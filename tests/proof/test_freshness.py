@@ -160,6 +160,21 @@ def test_a_claim_rests_on_what_it_names_and_on_the_tests_that_it_cites(shop: Sho
     assert shop.now()["symbol"][1].startswith("not assessed: cart.py can't be read: ")
 
 
+def test_a_cited_test_that_was_renamed_or_removed_is_no_command_to_run(shop: Shop) -> None:
+    shop.run()
+    shop.claim("cited", TOTAL, "--support", "test_cart.py::test_total")
+    shop.edit("tax() + RATE", "RATE + tax()")
+    shop.edit("def test_total", "def test_sum", "test_cart.py")
+    assert shop.now()["cited"][1].endswith("re-verify: pytest test_cart.py::test_sum")
+    states = shop.repo.kl("verify", "--require", "proven").stdout
+    assert "cart.test_sum: it has not run yet" in states and "needs a test" not in states, states
+    assert "hint: pytest test_cart.py::test_sum\n" in states and "test_total" not in states, states
+    shop.run()
+    assert shop.now()["cited"][0] == "current"
+    shop.edit("def test_sum():\n    return total()\n", "", "test_cart.py")
+    assert shop.now()["cited"][1].endswith("; no test takes its place")
+
+
 def test_a_run_from_before_the_claim_does_not_make_it_current(shop: Shop) -> None:
     shop.edit("tax() + RATE", "RATE + tax()")
     files = {"cart.py": (shop.repo.root / "cart.py").read_text(), "test_cart.py": TESTS}
