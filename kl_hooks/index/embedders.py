@@ -61,6 +61,11 @@ def make_embedder(setting: str, environ: Mapping[str, str]) -> Embedder | None:
         return None
     if find_spec("numpy") is None:
         raise EnvironmentProblem("numpy is not installed.", place="vectors", hint=_EXTRA)
+    try:
+        import numpy  # noqa: F401 - a library of the system that is missing shows here first
+    except ImportError as problem:
+        reason = f"numpy can't be imported: {one_line(str(problem), 160)}"
+        raise EnvironmentProblem(reason, place="vectors", hint=TURN_OFF) from None
     if name == "path":
         return _sentence_transformers(Path(rest).expanduser())
     if name == "server":

@@ -62,6 +62,13 @@ def test_missing_weights_are_an_error_not_a_download(monkeypatch: pytest.MonkeyP
         embed(model, ["x"])
 
 
+def test_a_numpy_that_can_not_be_imported_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "numpy", None)  # as where a library that it needs is missing
+    monkeypatch.setattr(embedders, "find_spec", lambda name: object())
+    with pytest.raises(EnvironmentProblem, match=r"numpy can't be imported: .*git config kl.embedder off"):
+        make_embedder("wordllama", {})
+
+
 @pytest.mark.parametrize("missing", ["numpy", "wordllama"])
 def test_without_the_extra_the_message_names_it(missing: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def version(name: str) -> str:
