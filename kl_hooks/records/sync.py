@@ -314,9 +314,10 @@ def _index_sections(db: Database, texts: Mapping[str, PageText], removed: Sequen
     for path, text in texts.items():
         for number, one in enumerate(text.sections):
             title = redact(" › ".join((text.title, *one.around, one.title) if one.anchor else (text.title,)))
-            body, name = redact(one.text[:_LONGEST_SECTION]), redact(one.title)
+            # headings were redacted where the page was split, its title was not
+            body, name = redact(one.text[:_LONGEST_SECTION]), one.title if one.anchor else redact_text(one.title)
             batch[path].append(index.Document(one.node(path), PAGE_KIND, path, one.line, title, body, name=name))
-            heading = json.dumps([redact_text(word) for word in (*one.around, one.title)])
+            heading = json.dumps([*one.around, name])
             rows.append((path, number, one.node(path), heading, one.line, one.end_line))
     db.many("DELETE FROM chunk WHERE path = ?", [(path,) for path in batch])
     db.many("INSERT INTO chunk (path, number, node, heading, line, end_line) VALUES (?, ?, ?, ?, ?, ?)", rows)
