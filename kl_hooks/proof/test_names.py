@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from kl_hooks.code.scanner.parser import parse_tree
 from kl_hooks.code.scanner.symbols import combined_digest, set_digests
 from kl_hooks.code.scanner.visitor import Frame, walk
-from kl_hooks.evidence.ledger import tests_of_runs
+from kl_hooks.evidence.ledger import functions_of_runs
 from kl_hooks.git.files import FileEntry, read_files, states_at
 from kl_hooks.git.run import GitFailed
 from kl_hooks.proof.difference import changed_states, content_of_run, file_changes
@@ -144,6 +144,8 @@ class TestNames:
         """`waiting`: receipts that are not imported yet, newest first."""
         self._ws, self._db, self._waiting = ws, db, waiting
         self._known: dict[tuple[str, str], Mapping[str, str]] = {}
+        self._names_after: dict[tuple[str, str], Mapping[str, str]] = {}
+        self._known_others: dict[tuple[int, int], list[Receipt]] = {}
         self._texts: dict[str, str] = {}
 
     def earlier(self, nodeid: str) -> tuple[str, ...]:
@@ -184,37 +186,55 @@ class TestNames:
     @cached_property
     def _runs(self) -> list[_Run]:
         """Newest first."""
-        seen: dict[tuple[str, ...], frozenset[str]] = {}
-        stored = tests_of_runs(self._db, _RUNS) if self._db else []
+        stored = functions_of_runs(self._db, _RUNS) if self._db else []
         waiting = [
-            (one, tuple(row.subject.removeprefix("test:") for row in one.evidence if row.kind == "TestResult"))
+            (one, frozenset(row.subject.removeprefix("test:").partition("[")[0] for row in one.evidence))
             for one in self._waiting
         ]
-        for _, tests in (*waiting, *stored):
-            if tests not in seen:
-                seen[tests] = frozenset(one.partition("[")[0] for one in tests)
-        return [_Run(receipt, seen[tests]) for receipt, tests in (*waiting, *stored) if receipt.tree]
+        return [_Run(receipt, functions) for receipt, functions in (*waiting, *stored) if receipt.tree]
 
     def _before(self, function: str) -> list[str]:
         at = max((place for place, run in enumerate(self._runs) if function in run.functions), default=-1)
         newest = self._runs[at].receipt if at >= 0 else None
-        older = self._runs[at + 1 :]
-        seen = set().union(*{run.functions for run in self._runs[: at + 1]})
         # not the newest name alone: of a content that was never committed no earlier name is known
-        names = [self.pairs(run.receipt, newest).get(function) for run in _with_other_tests(older, seen)]
+        names = [self.pairs(receipt, newest).get(function) for receipt in self._others(at, 1)]
         return list(dict.fromkeys(filter(None, names)))
 
     def _after(self, function: str) -> str:
         at = next((place for place, run in enumerate(self._runs) if function in run.functions), -1)
         if at < 0:
             return ""
-        seen = set().union(*{run.functions for run in self._runs[at:]})
-        newer = [run.receipt for run in _with_other_tests(self._runs[:at][::-1], seen)]
-        for receipt in (None, *newer):
-            for name, before in self.pairs(self._runs[at].receipt, receipt).items():
-                if before == function:
-                    return name
+        for receipt in (None, *self._others(at, -1)):
+            key = (self._runs[at].receipt.run, receipt.run if receipt else "")
+            if key not in self._names_after:
+                pairs = self.pairs(self._runs[at].receipt, receipt)
+                self._names_after[key] = {before: name for name, before in pairs.items()}
+            if name := self._names_after[key].get(function):
+                return name
         return ""
+
+    def _others(self, at: int, step: int) -> list[Receipt]:
+        """The next runs, older (1) or newer (-1) than that at a place, that have tests which none before them has.
+
+        What was renamed is among those.
+        """
+        if (at, step) not in self._known_others:
+            known, other = self._runs[: at + 1], self._runs[at + 1 :]
+            if step < 0:
+                known, other = self._runs[at:], self._runs[:at][::-1]
+            # runs of one suite share their set
+            seen: set[str] = set().union(*{id(run.functions): run.functions for run in known}.values())
+            found: list[Receipt] = []
+            before: frozenset[str] = frozenset()
+            for run in other:
+                if run.functions is not before and not run.functions <= seen:
+                    found.append(run.receipt)
+                    if len(found) == _COMPARED:
+                        break
+                before = run.functions
+                seen |= run.functions
+            self._known_others[at, step] = found
+        return self._known_others[at, step]
 
     def _is_here(self, function: str) -> bool:
         """Whether what is on disk seems to have it."""
@@ -244,18 +264,3 @@ class TestNames:
             return next((text for _, text in read_files(repo, [FileEntry(path, blob, mode)])), None) if blob else None
 
         return moved_tests(file_changes(self._ws, repo, changed, other).values(), read)
-
-
-def _with_other_tests(runs: Iterable[_Run], seen: set[str]) -> list[_Run]:
-    """The first of these runs that have tests which none before them has: what was renamed is among those."""
-    found: list[_Run] = []
-    known: set[int] = set()
-    for run in runs:
-        # runs of one suite share their set
-        if id(run.functions) not in known and not run.functions <= seen:
-            found.append(run)
-            if len(found) == _COMPARED:
-                break
-        known.add(id(run.functions))
-        seen |= run.functions
-    return found
