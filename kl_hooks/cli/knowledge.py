@@ -578,11 +578,12 @@ def add(
             raise click.UsageError(f"--type {_WHOLE} makes passages, no records: without --dry-run and --force.")
         places = tuple(str(one) for one in _documents(Path(path), pattern))
         return int(context.invoke(add_documents, places=places, shape=shape))
+    from kl_hooks.kinds.seeds import type_of_file
     from kl_hooks.records.seeding import plan_seeding, seed_records
 
     ws = workspace()
     files = list(_documents(Path(path), pattern))
-    sorts = {file: sort or _document_type(ws, file) for file in files}
+    sorts = {file: sort or type_of_file(_name_from_root(ws, file), file) for file in files}
     seeds = [seed for file in files if sorts[file] != "adr" for seed in _seeds(ws, file, sorts[file])]
     read = {_name_from_root(ws, file) for file in files}
     # of seeds with one key the first counts: a dict stores the last value, so it is filled from the end
@@ -619,14 +620,6 @@ def _decisions(ws: Workspace, files: list[Path], dry_run: bool) -> list[Step]:
     return [*made, *known]
 
 
-def _document_type(ws: Workspace, file: Path) -> str:
-    """Return the type of a document, by its name and content; empty where neither shows it."""
-    from kl_hooks.kinds.seeds import MAX_DOCUMENT_BYTES, document_type
-
-    data = read_small(file, most=MAX_DOCUMENT_BYTES) or b""
-    return document_type(_name_from_root(ws, file), data.decode("utf-8-sig", "replace"))
-
-
 def _documents(path: Path, pattern: str) -> Iterator[Path]:
     if not path.is_dir():
         yield path
@@ -649,24 +642,11 @@ def _name_from_root(ws: Workspace, file: Path) -> str:
 
 
 def _seeds(ws: Workspace, file: Path, sort: str) -> list[Seed]:
-    from kl_hooks.kinds.seeds import MAX_DOCUMENT_BYTES, project_id_of, seeds_of_document
+    from kl_hooks.kinds.seeds import seeds_of_file
 
-    data = read_small(file, most=MAX_DOCUMENT_BYTES)
-    if data is None:
-        raise UsageProblem("there is no such file.", place=str(file))
-    name = _name_from_root(ws, file)
-    kind = sort
-    if len(data) > MAX_DOCUMENT_BYTES:
-        warn(f"{name}: longer than {MAX_DOCUMENT_BYTES} bytes; omitted.")
-        return []
-    if not kind:
-        warn(f"{name}: unknown type of document; omitted. Give --type, or link to it from a record.")
-        return []
-    found = seeds_of_document(project_id_of(ws.root), name, data.decode("utf-8-sig", "replace"), kind)
-    if not found:
-        warn(
-            f"{name}: holds nothing of a {kind}" + (": no id such as FEAT-AUTH-12." if kind == "feature-spec" else ".")
-        )
+    found, remark = seeds_of_file(ws.root, _name_from_root(ws, file), file, sort)
+    if remark:
+        warn(remark)
     return found
 
 

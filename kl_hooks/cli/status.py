@@ -17,15 +17,16 @@ from kl_hooks.cli.record_output import (
     warn_of_unreadable_records,
 )
 from kl_hooks.errors import KlError
+from kl_hooks.evidence.claims import known_assertions
 from kl_hooks.evidence.commits import commits_without_check
 from kl_hooks.evidence.ledger import Entry, count_tests, recent
 from kl_hooks.evidence.provenance import worktree_state
 from kl_hooks.kinds.catalog import MEMORY
-from kl_hooks.model.claim import Tier
+from kl_hooks.model.claim import OLDER_TREE, Claim, Tier
 from kl_hooks.model.manifest import MANIFEST
 from kl_hooks.model.text import name_list
-from kl_hooks.proof.claims import stale_claims
 from kl_hooks.proof.difference import edits_since_green
+from kl_hooks.proof.freshness import assess
 from kl_hooks.proof.gate import Proof, had_untracked_files, judge
 from kl_hooks.records.events import count_records
 from kl_hooks.records.repository import authored_files
@@ -76,7 +77,7 @@ def status(shape: str) -> None:
         drift = next(iter(recent(db, 1, "arch")), None) if db else None
         facts["unchecked_commits"] = commits_without_check(ws, db) if db and drift and facts["manifest"] else []
         facts["stale_claims"] = (
-            [{"id": one.id, "reason": one.reasons[-1]} for one in stale_claims(ws, db)] if db else []
+            [{"id": one.id, "reason": one.reasons[-1]} for one in _stale_claims(ws, db)] if db else []
         )
     facts["drift"] = drift.receipt.result.get("verdict") if drift else None
     if is_outdated(ws):
@@ -100,6 +101,12 @@ def status(shape: str) -> None:
         *(f"hint: {one}" for one in hints(seen)),
     ]
     echo_lines(_lines(facts, newest, drift, tests, asks))
+
+
+def _stale_claims(ws: Workspace, db: Database) -> list[Claim]:
+    """Return the claims that somebody made and that are stale, oldest first."""
+    live = [one for one in known_assertions(ws, db) if one.freshness != "expired"]
+    return [one for one in assess(ws, live) if one.freshness == OLDER_TREE]
 
 
 def _memory_counts(ws: Workspace) -> dict[str, int]:

@@ -45,21 +45,21 @@ class Part(NamedTuple):
     stamps: tuple[tuple[str, str], ...]
     """Changes whenever somebody writes; none where nothing is stored about any file."""
 
+    @classmethod
+    def whole(cls, entries: Sequence[FileEntry], stamps: tuple[tuple[str, str], ...] = ()) -> Part:
+        """All of them."""
+        return cls((ALL,), (tuple(entries),), 0, stamps)
+
     def is_current(self, db: Rows) -> bool:
         """True if nobody has written since the part was found."""
         return bool(self.stamps) and self.stamps == tuple(sorted(db.rows("SELECT first, stamp FROM listed")))
-
-
-def whole_part(entries: Sequence[FileEntry], stamps: tuple[tuple[str, str], ...] = ()) -> Part:
-    """All of them."""
-    return Part((ALL,), (tuple(entries),), 0, stamps)
 
 
 def differing_part(db: Rows, entries: Sequence[FileEntry], scanners: Sequence[Scanner]) -> Part:
     """Where `entries` (sorted by path), read by these scanners, differ from what the graph holds."""
     rows = sorted(db.rows("SELECT first, stamp, files, entries FROM listed"))
     if not rows:
-        return whole_part(entries)
+        return Part.whole(entries)
     how, rest = _scanner_versions(scanners), 0
     # a tuple of the path alone sorts before the entry with that path
     starts = [0, *(bisect_left(entries, (row[0],)) for row in rows[1:]), len(entries)]
@@ -193,7 +193,7 @@ def pending_changes(
 
 def all_pending(entries: Sequence[FileEntry], scanners: Sequence[Scanner]) -> PendingChanges:
     """Where there is no graph yet."""
-    return _pending(whole_part(entries), scanners, {}, set())
+    return _pending(Part.whole(entries), scanners, {}, set())
 
 
 def _pending(part: Part, scanners: Sequence[Scanner], before: dict[str, File], known_marks: set[str]) -> PendingChanges:

@@ -274,7 +274,7 @@ def _write(
     modules = {path: file[2] for path, file in known.before.items()} | (added or {})
     if added is None:
         # other files may have other names now: all of them are compared, not only the part that differs
-        known = pending_changes(db, entries, scanners, file_index.whole_part(entries))
+        known = pending_changes(db, entries, scanners, file_index.Part.whole(entries))
         ready = ready if ready and ready.fits(known, facts) else None
         modules = (
             _store_decision(db, ready.decision, known.marks)

@@ -837,8 +837,6 @@ def _divided(
     quota: Quota, ranked: Sequence[Ranked], code: Code, fitted: Fitted, style: Style, signals: Signals
 ) -> dict[str, object]:  # fmt: skip
     """Return how the budget was divided and used, and the metrics of the retrieval."""
-    from kl_hooks.context.quota import Measured, metrics
-
     shown = {(one.ranked.candidate.id, one.ranked.candidate.path) for one in (*fitted.chosen, *fitted.code)}
     best = max((one.score for one in code.files), default=0) or 1
     measured = []
@@ -847,14 +845,14 @@ def _divided(
         # code of the ranking is above its own threshold (`gather.code_of`)
         value = min(one.score * 1000 // best, 1000) if found.kind in CODE else relevance(one, signals)
         above = found.kind in CODE or value >= quota.threshold
-        measured.append(Measured(quota.category(found.kind), value, above, (found.id, found.path) in shown))
+        measured.append((quota.category(found.kind), value, above, (found.id, found.path) in shown))
     plain = quota.to_dict(fitted.budget.total)
     count = estimator_of(fitted.budget).count
     for name, share in plain["shares"].items():
         blocks = [one.block for one in fitted.chosen if one.category == name]
         blocks += [style.file(f.ranked.candidate, inside) for f, inside in grouped(fitted.code) if f.category == name]
         share |= {"used": count("".join(blocks)) if blocks else 0, "items": len(blocks)}
-    return {**plain, "metrics": metrics(measured, fitted.budget.used, fitted.budget.total)}
+    return {**plain, "metrics": quota.metrics(measured, fitted.budget.used, fitted.budget.total)}
 
 
 def _without(code: Code, given: Collection[str]) -> Code:

@@ -187,6 +187,10 @@ class Quota:
         """Return the category that items of a kind use."""
         return self.categories.get(kind) or _CATEGORY.get(kind, "domain_knowledge")
 
+    def metrics(self, measured: Sequence[tuple[str, int, bool, bool]], used: int, total: int) -> dict[str, Any]:
+        """Return how good a retrieval was, of `Measured` candidates."""
+        return metrics([Measured(*one) for one in measured], used, total)
+
     def to_dict(self, total: int) -> dict[str, Any]:
         """Return traits, shares and threshold as plain values."""
         whole = sum(self.weights.values())

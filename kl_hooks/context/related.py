@@ -8,7 +8,7 @@ nearest code its body and what recorded tests show of it.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -17,13 +17,14 @@ from kl_hooks.context.gather import NEIGHBORS, SEEDS, Gathered, code_of, near_co
 from kl_hooks.context.page import qualname
 from kl_hooks.context.ranking import file_here
 from kl_hooks.errors import KlError, UsageProblem
+from kl_hooks.evidence.claims import claims_about, known_assertions
 from kl_hooks.git.repository import git_in
 from kl_hooks.graph import links
-from kl_hooks.model.claim import OLDER_TREE
+from kl_hooks.model.claim import OLDER_TREE, Claim
 from kl_hooks.model.package import CODE, Candidate, Request, Task
 from kl_hooks.model.symbol import is_test_path, split_id
 from kl_hooks.model.text import name_list, one_line
-from kl_hooks.proof.claims import newest_claims
+from kl_hooks.proof.freshness import assess
 from kl_hooks.proof.symbol_tests import results, tests_calling, tests_executing
 from kl_hooks.records.liveness import live_records
 
@@ -479,7 +480,7 @@ def _with_claims(
     def names(row: Candidate) -> tuple[str, str]:
         return row.id, nodes.get(row.kind, "") + row.id  # a claim names a decision either way
 
-    known = newest_claims(ws, {name for rows in lists.values() for row in rows for name in names(row)})
+    known = _newest_claims(ws, {name for rows in lists.values() for row in rows for name in names(row)})
 
     def claimed(row: Candidate) -> Candidate:
         about = [known[name] for name in names(row) if name in known]
@@ -493,6 +494,19 @@ def _with_claims(
         return replace(row, marks=(*row.marks, words))
 
     return {name: tuple(map(claimed, rows)) for name, rows in lists.items()} if known else lists
+
+
+def _newest_claims(ws: Workspace, ids: Collection[str]) -> dict[str, Claim]:
+    """Return the newest claim that somebody made about each of these and that has not expired, as it counts today."""
+    with ws.store.reading() as db:
+        if db is None:
+            return {}
+        # first whether there is any: what evidence shows is much to read
+        about = {one.about for one in known_assertions(ws, db) if one.freshness != "expired"} & set(ids)
+        found = claims_about(ws, db, about) if about else []
+    live = [one for one in found if one.freshness != "expired"]
+    newest = {one.about: one for one in sorted(live, key=lambda one: (one.made_at, one.id))}
+    return {one.about: one for one in assess(ws, list(newest.values()))}
 
 
 def _body(ws: Workspace, symbol: Symbol) -> str:

@@ -121,7 +121,7 @@ def project_id(name: str) -> str:
     return re.sub(r"[^a-z0-9-]", "", re.sub(r"[\s_]+", "-", name.strip().lower()))[:50].strip("-") or "project"
 
 
-def project_id_of(root: Path) -> str:
+def _project_id_of(root: Path) -> str:
     """Return the `project_id` of the project at `root`: by its pyproject.toml, else by its folder."""
     return project_id(name_of(read_pyproject(_text(root, _PYPROJECT, []) or "")) or root.name)
 
@@ -180,6 +180,26 @@ def _front_and_body(path: str, text: str) -> tuple[Mapping[str, Any], list[str]]
     lines = split_lines(text)
     front = read_front_matter(path, lines)[0] if lines and lines[0].rstrip() == "---" else None
     return (front.raw, lines[front.end + 1 :]) if front else ({}, lines)
+
+
+def type_of_file(name: str, file: Path) -> str:
+    """Return the type of a document that a person gives, as `document_type`. `name`: its path from the root."""
+    data = read_small(file, most=MAX_DOCUMENT_BYTES) or b""
+    return document_type(name, data.decode("utf-8-sig", "replace"))
+
+
+def seeds_of_file(root: Path, name: str, file: Path, sort: str) -> tuple[list[Seed], str]:
+    """Return (the seeds in a document that a person gives, why there are none). UsageProblem: there is no such file."""
+    data = read_small(file, most=MAX_DOCUMENT_BYTES)
+    if data is None:
+        raise UsageProblem("there is no such file.", place=str(file))
+    if len(data) > MAX_DOCUMENT_BYTES:
+        return [], f"{name}: longer than {MAX_DOCUMENT_BYTES} bytes; omitted."
+    if not sort:
+        return [], f"{name}: unknown type of document; omitted. Give --type, or link to it from a record."
+    found = seeds_of_document(_project_id_of(root), name, data.decode("utf-8-sig", "replace"), sort)
+    missing = ": no id such as FEAT-AUTH-12." if sort == "feature-spec" else "."
+    return found, "" if found else f"{name}: holds nothing of a {sort}{missing}"
 
 
 def seeds_of_document(project: str, path: str, text: str, sort: str) -> list[Seed]:

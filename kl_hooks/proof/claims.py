@@ -7,7 +7,7 @@ not in the repository supports nothing.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -82,25 +82,6 @@ def find_claims(ws: Workspace, task: Task, limit: int) -> list[Candidate]:
     signals = task.signals
     words = [*signals.symbols, *signals.paths, *signals.keywords, *signals.failures]
     return [_candidate(one) for one in search_claims(ws, words, limit)[0]]
-
-
-def newest_claims(ws: Workspace, ids: Collection[str]) -> dict[str, Claim]:
-    """Return the newest claim that somebody made about each of these and that has not expired, as it counts today."""
-    with ws.store.reading() as db:
-        if db is None:
-            return {}
-        # first whether there is any: what evidence shows is much to read
-        about = {one.about for one in known_assertions(ws, db) if one.freshness != "expired"} & set(ids)
-        found = claims_about(ws, db, about) if about else []
-    live = [one for one in found if one.freshness != "expired"]
-    newest = {one.about: one for one in sorted(live, key=lambda one: (one.made_at, one.id))}
-    return {one.about: one for one in assess(ws, list(newest.values()))}
-
-
-def stale_claims(ws: Workspace, db: Database) -> list[Claim]:
-    """Return the claims that somebody made and that are stale, oldest first."""
-    live = [one for one in known_assertions(ws, db) if one.freshness != "expired"]
-    return [one for one in assess(ws, live) if one.freshness == OLDER_TREE]
 
 
 def parse_expiry(text: str, now: int) -> int:

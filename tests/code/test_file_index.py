@@ -54,19 +54,19 @@ def within(one: file_index.Range, path: str) -> bool:
 def test_other_scanners_or_a_lost_content_are_never_the_same() -> None:
     with closing(sqlite3.connect(":memory:")) as connection:
         db, some = Rows(connection), entries({"a.py": "1", "b.py": "2"})
-        file_index.store_part(db, file_index.whole_part(some), SCANNERS, {"a.py", "b.py"}, ())
+        file_index.store_part(db, file_index.Part.whole(some), SCANNERS, {"a.py", "b.py"}, ())
         newer = [Scanner("python", (".py",), "another", scan_python)]
         assert file_index.differing_part(db, some, newer).ranges == (file_index.ALL,)
-        file_index.store_part(db, file_index.whole_part(some), SCANNERS, {"a.py", "b.py"}, {"b.py"})
+        file_index.store_part(db, file_index.Part.whole(some), SCANNERS, {"a.py", "b.py"}, {"b.py"})
         assert file_index.differing_part(db, some, SCANNERS).ranges == (file_index.ALL,)
 
 
 def test_a_part_holds_until_somebody_writes() -> None:
     with closing(sqlite3.connect(":memory:")) as connection:
         db, some = Rows(connection), entries({"a.py": "1"})
-        assert not file_index.whole_part(some).is_current(db)
-        file_index.store_part(db, file_index.whole_part(some), SCANNERS, {"a.py"}, ())
+        assert not file_index.Part.whole(some).is_current(db)
+        file_index.store_part(db, file_index.Part.whole(some), SCANNERS, {"a.py"}, ())
         part = file_index.differing_part(db, some, SCANNERS)
         assert part.is_current(db)
-        file_index.store_part(db, file_index.whole_part(some), SCANNERS, {"a.py"}, ())
+        file_index.store_part(db, file_index.Part.whole(some), SCANNERS, {"a.py"}, ())
         assert not part.is_current(db)

@@ -94,8 +94,3 @@ def with_attributes(expression: str, attributes: str) -> str:
 def is_anonymous(expression: str) -> bool:
     """True for an instance or what `self` is: which has no name of its own, so that nothing can link to it."""
     return expression[:1] in (RESULT, INSTANCE, SUPER) and "|" not in expression[expression.rfind(">") + 1 :]
-
-
-def is_name(expression: str) -> bool:
-    """True for what a name leads to: defined here, imported, or brought by a star import."""
-    return expression[:1] in (DEFINED, IMPORTED, STARRED)

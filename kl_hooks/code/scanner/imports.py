@@ -16,7 +16,6 @@ from kl_hooks.code.scanner.parser import Facts, cached_tree, encoding_of, lines_
 
 DYNAMIC = frozenset({"import_module", "__import__"})
 """The functions that import by name."""
-_LITERAL = re.compile(r"(\.*)([^\W\d]\w*(?:\.[^\W\d]\w*)*)")
 
 
 def import_rows(node: ast.Import | ast.ImportFrom, lazy: bool, checking: bool) -> list[list[Any]]:
@@ -54,52 +53,6 @@ def type_checking(test: Any) -> int:
         sign, test = -sign, test.operand
     name = test.id if test.__class__ is ast.Name else test.attr if test.__class__ is ast.Attribute else ""
     return sign if name == "TYPE_CHECKING" else 0
-
-
-def dynamic_import(node: ast.Call) -> list[list[Any]]:
-    """The rows of a call of something in `DYNAMIC` with a literal name, such as `importlib.import_module("a.b")`.
-
-    A relative name counts only with `__package__` or a literal package as second argument, `__import__` with a level
-    only if that is a literal: otherwise it is unknown. Literal names in a `fromlist` are rows of their own.
-    """
-    named = [*node.args[:1], *(k.value for k in node.keywords if k.arg == "name")]
-    first = named[0] if named else None
-    if not isinstance(first, ast.Constant) or not isinstance(first.value, str):
-        return []
-    place = (node.col_offset, node.end_lineno, node.end_col_offset)
-    func = node.func
-    if (func.id if isinstance(func, ast.Name) else getattr(func, "attr", "")) == "__import__":
-        return [[*row, node.lineno, "dynamic import", place] for row in _dunder(node, first.value)]
-    found = _LITERAL.fullmatch(first.value)
-    if found is None:
-        return []
-    dots, module = len(found[1]), found[2]
-    if dots:
-        given = [*node.args[1:2], *(k.value for k in node.keywords if k.arg == "package")]
-        package = given[0] if given else None
-        if isinstance(package, ast.Constant) and isinstance(package.value, str):
-            above = package.value.split(".")
-            module, dots = ".".join([*above[: len(above) - dots + 1], module]), 0
-        elif not (isinstance(package, ast.Name) and package.id == "__package__"):
-            return []
-    return [[module, "", dots, node.lineno, "dynamic import", place]]
-
-
-def _dunder(node: ast.Call, module: str) -> list[tuple[str, str, int]]:
-    """`[module, name, level]` of `__import__(module, globals, locals, fromlist, level)`."""
-    given = dict(zip(("name", "globals", "locals", "fromlist", "level"), node.args, strict=False))
-    given |= {k.arg: k.value for k in node.keywords if k.arg}
-    try:
-        level = ast.literal_eval(given["level"]) if "level" in given else 0
-    except ValueError:
-        return []
-    found = _LITERAL.fullmatch(module)
-    if type(level) is not int or level < 0 or not (found or (level and not module)) or (found and found[1]):
-        return []
-    wanted = given.get("fromlist")
-    items = wanted.elts if isinstance(wanted, ast.List | ast.Tuple) else []
-    names = [one.value for one in items if isinstance(one, ast.Constant) and isinstance(one.value, str) and one.value]
-    return [(module, name, level) for name in names] or ([(module, "", level)] if module else [])
 
 
 _CHECKING: Final = b"TYPE_CHECKING"

@@ -17,6 +17,7 @@ from typing import Any, Final
 
 from kl_hooks.code.scanner.expressions import (
     DEFINED,
+    IMPORTED,
     INSTANCE,
     RESULT,
     SAME_CLASS,
@@ -25,9 +26,8 @@ from kl_hooks.code.scanner.expressions import (
     UNKNOWN,
     UNRESOLVED,
     is_anonymous,
-    is_name,
     with_attributes,
-)  # fmt: skip
+)
 from kl_hooks.code.scanner.parser import WORD, Outline
 from kl_hooks.code.scanner.visitor import Frame, Node, annotated, chain
 
@@ -293,12 +293,17 @@ def outline_of(frames: Sequence[Frame], identifiers: Iterable[str]) -> Outline:
         if frame.kind == "class" and frame.node.bases:
             scope = _around(frame)
             named = [expression_of(frame, scope, root, rest) for root, rest, _ in frame.bases]
-            known = [one if is_name(one) else "" for one in named]
+            known = [one if _is_name(one) else "" for one in named]
             bases[qualified(frame)] = [*known, *[""] * (len(frame.node.bases) - len(known))]
     return {
         "defs": defs, "names": dict(module.binds), "bases": bases, "types": _types(frames), "stars": module.stars,
         "all": _exported(module.node),
     }  # fmt: skip
+
+
+def _is_name(expression: str) -> bool:
+    """True for what a name leads to: defined here, imported, or brought by a star import."""
+    return expression[:1] in (DEFINED, IMPORTED, STARRED)
 
 
 def _types(frames: Sequence[Frame]) -> dict[str, str]:
