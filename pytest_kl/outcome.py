@@ -1,14 +1,13 @@
-"""The verdict of a run as a whole, the details of a failure, and the lines that a person reads. Pure."""
+"""The verdict of a run as a whole, and the details of a failure. Pure."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from kl_hooks.git.worktree import WorktreeState
-from kl_hooks.model.receipt import REFUTES, TEST_OUTCOMES, run_outcome
+from kl_hooks.model.receipt import REFUTES, TEST_OUTCOMES
 from kl_hooks.model.text import counted, name_list, one_line
 from kl_hooks.store.redaction import redact
 
@@ -19,9 +18,6 @@ LOOKED_AT = 8000
 OK, FAILED, INTERNAL_ERROR, USAGE_ERROR, NO_TESTS = 0, 1, 3, 4, 5
 NAMED = 3
 """How many tests without a result are named."""
-SHORT = 8
-"""Digits of a run's id that a person is shown."""
-WIDTH = 400
 
 
 def detail_of(longrepr: object, root: str) -> dict[str, Any]:
@@ -161,45 +157,3 @@ def run_result(ending: Ending) -> dict[str, Any]:
         "reasons": against,
         "counts": numbers,
     }
-
-
-def header_line(place: WorktreeState, previous: str, elsewhere: str) -> str:
-    """`kl: recording for tree 3f9a1c2 + uncommitted changes (2 files)`."""
-    line = f"kl: recording for tree {place.tree[:7]}" if place.tree else "kl: recording, the tree is not known"
-    if place.tree and place.dirty:
-        line += f" + uncommitted changes ({counted(place.changed, 'file')})"
-    if elsewhere:
-        line += f", stored in {one_line(elsewhere, WIDTH)}"
-    if previous:
-        line += f"; the run before ({previous[:SHORT]}) has no end and is no evidence of success"
-    return line
-
-
-def closing_lines(run: str, result: Mapping[str, Any], elsewhere: str = "") -> list[str]:
-    """The result of the run, why it is no pass, and how to look at it: two or three lines.
-
-    `elsewhere` as in the header, which a quiet pytest does not print.
-    """
-    counts = count_phrase(result["counts"]) or "no test was run"
-    place = f", stored in {one_line(elsewhere, WIDTH)}" if elsewhere else ""
-    lines = [f"kl: run {run[:SHORT]}: {counts}; recorded as {run_outcome(result)}{place}"]
-    if result["verdict"] == "inconclusive":
-        lines.append(one_line(f"kl: no evidence of success: {'; '.join(result['reasons'])}", WIDTH))
-    return [*lines, f"kl: kl evidence show {run[:SHORT]}"]
-
-
-def correction_lines(run: str, result: Mapping[str, Any]) -> list[str]:
-    """What is printed where the verdict changed after pytest had printed its summary."""
-    why = one_line("; ".join(result["reasons"]), WIDTH)
-    return [f"kl: run {run[:SHORT]}: now recorded as {run_outcome(result)}: {why}"]
-
-
-def symbols_line(trouble: str) -> str:
-    """One line where the run is recorded without the functions that its tests executed."""
-    return one_line(f"kl: which functions each test executes is not recorded: {trouble}", WIDTH)
-
-
-def failure_line(problem: BaseException, *, started: bool) -> str:
-    """One line for our own failure: what it means, and why."""
-    what = "recording stopped, this run is stored as incomplete" if started else "not recorded"
-    return one_line(f"kl: {what} - {str(problem) or type(problem).__name__}", WIDTH)

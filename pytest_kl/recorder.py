@@ -22,6 +22,8 @@ from kl_hooks.clock import iso
 from kl_hooks.evidence.capture import new_run_id, open_spool, opening_record
 from kl_hooks.evidence.provenance import edits_since, worktree_state
 from kl_hooks.git.worktree import WorktreeState
+from kl_hooks.model.receipt import run_outcome
+from kl_hooks.model.text import counted, one_line
 from kl_hooks.store.files import write_atomic
 from kl_hooks.store.redaction import redact
 from kl_hooks.store.spool import SpoolWriter, pending_spools, read_spool
@@ -32,8 +34,13 @@ from pytest_kl.failures import FailureReport
 from pytest_kl.imported import NOT_COMPARED, Content, Observer, summarize
 from pytest_kl.interference import CONTENT, IMPORTED, Tally, merge_tallies
 from pytest_kl.listener import Journal, Listener
-from pytest_kl.outcome import detail_of, short
+from pytest_kl.outcome import count_phrase, detail_of, short
 from pytest_kl.tracer import TRACE, Tracer
+
+WIDTH = 400
+
+_SHORT = 8
+"""Digits of a run's id that a person is shown."""
 
 LARGEST_LOOKED_AT = 1_000_000
 """Bytes of an earlier spool file that a header line is worth reading."""
@@ -253,7 +260,7 @@ class Recorder:
         """The line at the start, and what was edited since the last green run."""
         if self._recording is None or self._silent:
             return []
-        line = outcome.header_line(self._recording.place, self._recording.previous, self._recording.elsewhere)
+        line = header_line(self._recording.place, self._recording.previous, self._recording.elsewhere)
         return [line, *filter(None, [_edits_line(self._recording)])]
 
     # what is to be run
@@ -339,10 +346,10 @@ class Recorder:
             try:
                 recording, result = self._recording, outcome.run_result(self._ending())
                 self._shown = result["verdict"]
-                for line in outcome.closing_lines(recording.run, result, recording.elsewhere):
+                for line in closing_lines(recording.run, result, recording.elsewhere):
                     terminalreporter.write_line(line)
                 if trouble := next(filter(None, (one.get("trouble") for one in (self._executed, *self._traces))), ""):
-                    terminalreporter.write_line(outcome.symbols_line(trouble))
+                    terminalreporter.write_line(symbols_line(trouble))
                     self._symbols_reported = True
             except Exception as problem:
                 self._fail(problem)
@@ -382,7 +389,7 @@ class Recorder:
         numbers = {"collected": None, "deselected": None, **known, "selected": ending.selected, "ran": ending.ran}
         record = end_record(recording, result, numbers, more, journal.lines)
         if (trouble := self._executed.get("trouble")) and not self._symbols_reported and not self._silent:
-            self._print_late([outcome.symbols_line(trouble)])
+            self._print_late([symbols_line(trouble)])
         if self._program:
             self._at_exit.append(partial(self._finish_at_exit, recording, record, ending, uncaught_exception()))
         else:
@@ -416,7 +423,7 @@ class Recorder:
 
     def _correct(self, recording: Recording, result: dict[str, Any]) -> None:
         """Print that the verdict differs from the summary."""
-        self._print_late(outcome.correction_lines(recording.run, result))
+        self._print_late(correction_lines(recording.run, result))
 
     @staticmethod
     def _print_late(lines: Sequence[str]) -> None:
@@ -497,7 +504,7 @@ class Recorder:
         """Takes recording out of this run. The record stays without an end, and so is never evidence of success."""
         if not self._trouble:
             started = self._recording is not None and not isinstance(problem, Lost)
-            self._trouble = outcome.failure_line(problem, started=started)
+            self._trouble = failure_line(problem, started=started)
         plugins = self._config.pluginmanager
         for name in ("kl-listener", "kl-tally", "kl-failures"):
             if plugins.has_plugin(name):
@@ -538,3 +545,45 @@ def exit_status_of(problem: BaseException) -> int:
         return 130
     code = problem.code if isinstance(problem, SystemExit) else 1
     return code if isinstance(code, int) else 0 if code is None else 1
+
+
+def header_line(place: WorktreeState, previous: str, elsewhere: str) -> str:
+    """`kl: recording for tree 3f9a1c2 + uncommitted changes (2 files)`."""
+    line = f"kl: recording for tree {place.tree[:7]}" if place.tree else "kl: recording, the tree is not known"
+    if place.tree and place.dirty:
+        line += f" + uncommitted changes ({counted(place.changed, 'file')})"
+    if elsewhere:
+        line += f", stored in {one_line(elsewhere, WIDTH)}"
+    if previous:
+        line += f"; the run before ({previous[:_SHORT]}) has no end and is no evidence of success"
+    return line
+
+
+def closing_lines(run: str, result: Mapping[str, Any], elsewhere: str = "") -> list[str]:
+    """The result of the run, why it is no pass, and how to look at it: two or three lines.
+
+    `elsewhere` as in the header, which a quiet pytest does not print.
+    """
+    counts = count_phrase(result["counts"]) or "no test was run"
+    place = f", stored in {one_line(elsewhere, WIDTH)}" if elsewhere else ""
+    lines = [f"kl: run {run[:_SHORT]}: {counts}; recorded as {run_outcome(result)}{place}"]
+    if result["verdict"] == "inconclusive":
+        lines.append(one_line(f"kl: no evidence of success: {'; '.join(result['reasons'])}", WIDTH))
+    return [*lines, f"kl: kl evidence show {run[:_SHORT]}"]
+
+
+def correction_lines(run: str, result: Mapping[str, Any]) -> list[str]:
+    """What is printed where the verdict changed after pytest had printed its summary."""
+    why = one_line("; ".join(result["reasons"]), WIDTH)
+    return [f"kl: run {run[:_SHORT]}: now recorded as {run_outcome(result)}: {why}"]
+
+
+def symbols_line(trouble: str) -> str:
+    """One line where the run is recorded without the functions that its tests executed."""
+    return one_line(f"kl: which functions each test executes is not recorded: {trouble}", WIDTH)
+
+
+def failure_line(problem: BaseException, *, started: bool) -> str:
+    """One line for our own failure: what it means, and why."""
+    what = "recording stopped, this run is stored as incomplete" if started else "not recorded"
+    return one_line(f"kl: {what} - {str(problem) or type(problem).__name__}", WIDTH)

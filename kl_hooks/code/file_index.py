@@ -46,9 +46,9 @@ class Part(NamedTuple):
     """Changes whenever somebody writes; none where nothing is stored about any file."""
 
     @classmethod
-    def whole(cls, entries: Sequence[FileEntry], stamps: tuple[tuple[str, str], ...] = ()) -> Part:
+    def whole(cls, entries: Sequence[FileEntry]) -> Part:
         """All of them."""
-        return cls((ALL,), (tuple(entries),), 0, stamps)
+        return cls((ALL,), (tuple(entries),), 0, ())
 
     def is_current(self, db: Rows) -> bool:
         """True if nobody has written since the part was found."""

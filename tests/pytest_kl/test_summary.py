@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kl_hooks.git.worktree import WorktreeState
-from pytest_kl import outcome
+from pytest_kl import recorder
 from tests.support import run_in_process
 
 from .recorded import environment, git, only, repository, run_pytest
@@ -35,14 +35,14 @@ TEST = {"test_x.py": "def test_a(): pass\n"}
     ],
 )
 def test_the_header(place: WorktreeState, previous: str, elsewhere: str, line: str) -> None:
-    assert outcome.header_line(place, previous, elsewhere) == line
+    assert recorder.header_line(place, previous, elsewhere) == line
 
 
 def test_trouble_is_one_harmless_line() -> None:
-    line = outcome.failure_line(OSError("no\nspace \x1b[2J" + "x" * 900), started=False)
+    line = recorder.failure_line(OSError("no\nspace \x1b[2J" + "x" * 900), started=False)
     assert line.startswith("kl: not recorded - no space \\x1b[2Jxxx")
-    assert len(line) <= outcome.WIDTH
-    assert outcome.failure_line(ValueError(), started=True).endswith(" - ValueError")
+    assert len(line) <= recorder.WIDTH
+    assert recorder.failure_line(ValueError(), started=True).endswith(" - ValueError")
 
 
 def ours(text: str) -> list[str]:
