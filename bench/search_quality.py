@@ -28,8 +28,7 @@ from typing import Final, NamedTuple
 
 from kl_hooks.config.settings import STRATEGIES
 from kl_hooks.documents.chunking import Chunking, cut
-from kl_hooks.documents.search import MODES, MOST, Options, Result, search
-from kl_hooks.index.fusion import FUSIONS
+from kl_hooks.documents.search import FUSIONS, MODES, MOST, Options, Result, search
 from kl_hooks.workspace import Workspace, open_workspace
 
 QUESTIONS: Final = Path(__file__).with_name("data") / "questions"

@@ -21,7 +21,7 @@ from kl_hooks.arch.layers import (
     is_through,
     layer_lookup,
 )
-from kl_hooks.code.import_edits import any_of, binds, is_on_line, parsed
+from kl_hooks.code.import_edits import any_of, binds, parsed
 from kl_hooks.code.modules import plain_name
 from kl_hooks.code.scanner.parser import encoding_of, lines_of
 from kl_hooks.model.manifest import Manifest
@@ -115,10 +115,19 @@ def users(tree: ast.Module, content: bytes, line: int) -> tuple[list[str], list[
 
 def near(roots: Iterable[ast.AST], lines: Sequence[int]) -> list[ast.AST]:
     """All nodes below these, the outer before the inner, without the statements that have no part on these lines."""
-    found = [node for node in roots if is_on_line(node, lines)]
+    found = [node for node in roots if _is_on_line(node, lines)]
     for node in found:  # grows while it is walked
-        found += [child for child in ast.iter_child_nodes(node) if is_on_line(child, lines)]
+        found += [child for child in ast.iter_child_nodes(node) if _is_on_line(child, lines)]
     return found
+
+
+def _is_on_line(node: ast.AST, lines: Sequence[int]) -> bool:
+    """False for a statement that has no part, decorators included, on these lines, given in order."""
+    if not isinstance(node, ast.stmt):
+        return True
+    first = min([node.lineno, *(one.lineno for one in getattr(node, "decorator_list", ()))])
+    place = bisect_left(lines, first)
+    return place < len(lines) and lines[place] <= (node.end_lineno or node.lineno)
 
 
 def lines_with(content: bytes, words: Collection[str]) -> Sequence[int]:

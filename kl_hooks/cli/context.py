@@ -202,7 +202,7 @@ def task(
     with progress("Reading code, records and history"):
         made = deliver(ws, request)
     _print_warnings(made)
-    text = _ascii_json(made.document) + "\n" if shape == "json" else made.text
+    text = ascii_json(made.document) + "\n" if shape == "json" else made.text
     if explained and shape != "json":
         text += "\n" + "".join(f"{line}\n" for line in explain_items(made.document))
     if output is None:
@@ -214,7 +214,7 @@ def task(
     warn(f"{made.document['package_id']} written to {output}")
 
 
-def _ascii_json(value: Mapping[str, Any]) -> str:
+def ascii_json(value: Mapping[str, Any]) -> str:
     """Return indented ASCII JSON, keys sorted; `<`, `>` and backticks are escapes, so that no text in it is markup."""
     text = json.dumps(replace_surrogates(dict(value)), indent=2, sort_keys=True)
     return "".join(_ESCAPES.get(character, character) for character in text)
@@ -231,7 +231,7 @@ def show(words: tuple[str, ...], shape: str) -> None:
     ws = workspace()
     made = find_package(ws, words[0])
     _print_warnings(made)
-    _echo_exactly(_ascii_json(made.document) + "\n" if shape == "json" else made.text, ws.environ)
+    _echo_exactly(ascii_json(made.document) + "\n" if shape == "json" else made.text, ws.environ)
 
 
 @context.command(

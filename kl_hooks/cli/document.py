@@ -40,11 +40,10 @@ from kl_hooks.documents.collections import collections as all_collections
 from kl_hooks.documents.indexing import chunks_of, indexed_documents, sizes_of, sync_documents, visible_documents
 from kl_hooks.documents.mentions import mentions, stale_mentions
 from kl_hooks.documents.rounds import MOST_ROUNDS, answer_to_dict, search_in_rounds
-from kl_hooks.documents.search import KINDS, MODES, MOST, Options, communities_to_dict, result_to_dict
+from kl_hooks.documents.search import FUSIONS, KINDS, MODES, MOST, Options, communities_to_dict, result_to_dict
 from kl_hooks.documents.search import search as search_everything
 from kl_hooks.errors import CLEAN, FINDINGS, UsageProblem
 from kl_hooks.git.objects import MAX_BLOB_BYTES
-from kl_hooks.index.fusion import FUSIONS
 from kl_hooks.model.text import CHARACTERS_OF_A_TOKEN, name_list, one_line
 from kl_hooks.records.query import RecordFilter, get_record, list_records, record_to_dict
 

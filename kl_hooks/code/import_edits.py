@@ -13,7 +13,6 @@ import ast
 import builtins
 import re
 import sys
-from bisect import bisect_left
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -37,15 +36,6 @@ def any_of(words: Iterable[str]) -> re.Pattern[bytes]:
     """Find any of these identifiers in a text."""
     # in a pattern for bytes \b knows ASCII letters only: callers treat other text as a match
     return re.compile(rb"\b(?:%s)\b" % b"|".join(re.escape(word.encode()) for word in sorted(words)))
-
-
-def is_on_line(node: ast.AST, lines: Sequence[int]) -> bool:
-    """False for a statement that has no part, decorators included, on these lines, given in order."""
-    if not isinstance(node, ast.stmt):
-        return True
-    first = min([node.lineno, *(one.lineno for one in getattr(node, "decorator_list", ()))])
-    place = bisect_left(lines, first)
-    return place < len(lines) and lines[place] <= (node.end_lineno or node.lineno)
 
 
 Import = ast.Import | ast.ImportFrom

@@ -9,21 +9,13 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
+import zlib
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kl_hooks.documents.chunking import HTML, Cut, cut
-from kl_hooks.documents.collections import (
-    DEFAULT,
-    STATUSES,
-    AddedText,
-    added_texts,
-    collections,
-    remove_text,
-    store_collection,
-    store_text,
-)
+from kl_hooks.documents.collections import STATUSES, AddedText, added_texts, collections, store_collection
 from kl_hooks.documents.indexing import SUFFIXES, redact_document, similarities_of, sync_documents
 from kl_hooks.errors import UsageProblem
 from kl_hooks.git.objects import MAX_BLOB_BYTES
@@ -37,6 +29,9 @@ if TYPE_CHECKING:
     from kl_hooks.documents.indexing import Watch
     from kl_hooks.model.record import Record
     from kl_hooks.workspace import Workspace
+
+_DEFAULT: Final = "added"
+"""The collection of documents that are added without one."""
 
 KIND: Final = "document"
 _WAIT: Final = 60.0
@@ -123,7 +118,7 @@ def add_documents(
     # two that add the same files at once would each find that nothing is there
     prepare_state(ws.state)
     with store_lock(ws.state.directory / "documents.lock", wait=_WAIT, what="kl document add"):
-        return _add(ws, new, collection or DEFAULT, tags, by)
+        return _add(ws, new, collection or _DEFAULT, tags, by)
 
 
 def _add(ws: Workspace, new: Sequence[NewDocument], name: str, tags: Sequence[str], by: str) -> list[Record]:
@@ -147,15 +142,23 @@ def _add(ws: Workspace, new: Sequence[NewDocument], name: str, tags: Sequence[st
     raws = [_raw(one, cuts[one.name], name, tags) for one in fresh]
     made = create_records(ws, ws.kinds[KIND], raws, by=by) if raws else []
     for record, one in zip(made, fresh, strict=True):
-        store_text(ws, _text(record.id, name, one, cuts[one.name]))
+        _store_text(ws, _text(record.id, name, one, cuts[one.name]))
     known_again = {record.id: record for record in get_records(ws, [there[one.name].id for one in again])}
     for one in again:
         text = _text(there[one.name].id, name, one, cuts[one.name])
         if text.id in known_again and text.checksum != there[one.name].checksum:
-            store_text(ws, text)
+            _store_text(ws, text)
             changes = {"status": "pending", "checksum": text.checksum, "error": cuts[one.name].error or None}
             known_again[text.id] = change_record(ws, known_again[text.id], changes, how=_HOW)
     return [*made, *known_again.values()]
+
+
+def _store_text(ws: Workspace, added: AddedText) -> None:
+    """Store the text of an added document, in place of what it had."""
+    with ws.store.writing("kl", "kl document") as db, db.transaction():
+        db.execute("DELETE FROM document_text WHERE id = ?", (added.id,))
+        row = (*added[:4], zlib.compress(added.text.encode("utf-8", "replace")))
+        db.execute("INSERT INTO document_text VALUES (?, ?, ?, ?, ?)", row)
 
 
 _HOW: Final = "process"
@@ -256,5 +259,11 @@ def needs_refresh(ws: Workspace, added: AddedText) -> str:
 def remove_document(ws: Workspace, record: Record) -> None:
     """Remove a document, its text and its chunks. UsageProblem for an agent that did not add it."""
     delete_record(ws, record)
-    remove_text(ws, record.id)
+    _remove_text(ws, record.id)
     sync_documents(ws)
+
+
+def _remove_text(ws: Workspace, identifier: str) -> None:
+    """Remove the text of an added document."""
+    with ws.store.writing("kl", "kl document") as db, db.transaction():
+        db.execute("DELETE FROM document_text WHERE id = ?", (identifier,))

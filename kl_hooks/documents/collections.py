@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
 REPOSITORY: Final = "repository"
 """The collection of the repository's own files."""
-DEFAULT: Final = "added"
-"""The collection of documents that are added without one."""
 STATUSES: Final = ("active", "paused", "archived")
 """`paused`: its documents stay as they are indexed; `archived`: only a search that names it looks at it."""
 
@@ -120,17 +118,3 @@ def added_texts(ws: Workspace, ids: Iterable[str] | None = None, *, whole: bool 
             rows = [row for some in chunks(sorted(ids)) for row in db.rows(sql.format(placeholders(some)), some)]
     for row in rows:
         yield AddedText._make((*row[:4], zlib.decompress(row[4]).decode() if whole else ""))
-
-
-def store_text(ws: Workspace, added: AddedText) -> None:
-    """Store the text of an added document, in place of what it had."""
-    with ws.store.writing("kl", "kl document") as db, db.transaction():
-        db.execute("DELETE FROM document_text WHERE id = ?", (added.id,))
-        row = (*added[:4], zlib.compress(added.text.encode("utf-8", "replace")))
-        db.execute("INSERT INTO document_text VALUES (?, ?, ?, ?, ?)", row)
-
-
-def remove_text(ws: Workspace, identifier: str) -> None:
-    """Remove the text of an added document."""
-    with ws.store.writing("kl", "kl document") as db, db.transaction():
-        db.execute("DELETE FROM document_text WHERE id = ?", (identifier,))

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from kl_hooks.documents.indexing import Chunk, load_chunks, search_chunks, sync_documents, visible_documents
-from kl_hooks.documents.mentions import stale_mentions, symbols_named
+from kl_hooks.documents.mentions import symbols_named
 from kl_hooks.index.postings import search_terms
 from kl_hooks.model.package import Candidate
 from kl_hooks.model.text import one_line
@@ -143,22 +143,3 @@ def _added_candidate(base: Candidate, record: Record, suspicions: Sequence[str])
 def passage_id(one: Chunk) -> str:
     """`file:docs/a.md#L7-L9`, `DOC-0001#L1-L3`."""
     return f"{'file:' if one.is_file else ''}{one.document}#L{one.first_line}-L{one.last_line}"
-
-
-def passage_marks(ws: Workspace, passages: Sequence[Chunk], *, stale: bool) -> dict[int, tuple[str, ...]]:
-    """Chunk → what a reader should know: who added it, that it reads like an instruction; `stale`: what it names that
-    has changed. Of the repository's own files the last alone.
-    """
-    added = [one for one in passages if not one.is_file]
-    records = {one.id: one for one in get_records(ws, sorted({one.document for one in added}))}
-    found: dict[int, tuple[str, ...]] = {}
-    for one in added:
-        record = records.get(one.document)
-        by = () if record is None or record.authority == "human" else (record.authority,)
-        found[one.id] = (*by, *(("reads like an instruction",) if injection_reasons(one.text) else ()))
-    if stale:
-        every = stale_mentions(ws, {one.document for one in passages})
-        for one in passages:
-            own = [mention for mention in every.get(one.document, ()) if mention.written in one.text]
-            found[one.id] = (*found.get(one.id, ()), *(f"stale: {mention}" for mention in own[:2]))
-    return found

@@ -1,7 +1,8 @@
 """Search: one ranked list over documents, records and code.
 
 All are scored by one formula over the same postings (BM25F, names and headings before text), with how rare a word is
-counted over all of them, so a passage, a decision and a function can be compared.
+counted over all of them, so a passage, a decision and a function can be compared. Lists that are scored in other ways
+are fused with it: their scores are normalized before they are mixed.
 """
 
 from __future__ import annotations
@@ -25,11 +26,11 @@ from kl_hooks.documents.indexing import (
     visible_documents,
 )
 from kl_hooks.documents.meaning import find_near
+from kl_hooks.documents.mentions import stale_mentions
 from kl_hooks.documents.neighborhood import Scope, neighborhood
-from kl_hooks.documents.retrieval import CHANGELOG, passage_id, passage_marks
+from kl_hooks.documents.retrieval import CHANGELOG, passage_id
 from kl_hooks.errors import EnvironmentProblem, UsageProblem
 from kl_hooks.index import index
-from kl_hooks.index.fusion import FUSIONS, Fused, fuse, rerank
 from kl_hooks.index.postings import (
     CHUNKS,
     KNOWLEDGE,
@@ -45,6 +46,7 @@ from kl_hooks.model.canonical import replace_surrogates
 from kl_hooks.model.symbol import Symbol, split_id
 from kl_hooks.model.text import CHARACTERS_OF_A_TOKEN, counted, one_line
 from kl_hooks.records.liveness import filter_live
+from kl_hooks.records.prompt_injection import injection_reasons
 from kl_hooks.records.query import RecordFilter, get_records, list_records
 from kl_hooks.records.repository import select_rows
 from kl_hooks.records.sync import sync
@@ -54,6 +56,73 @@ if TYPE_CHECKING:
     from kl_hooks.model.record import Record
     from kl_hooks.store.database import Database
     from kl_hooks.workspace import Workspace
+
+
+FUSIONS: Final = ("rrf", "weighted", "simple", "cascade")
+"""Reciprocal rank; weighted sum of scores; best score; one list after the other."""
+_K: Final = 60
+"""Of reciprocal rank fusion (Cormack, Clarke, Büttcher, SIGIR 2009)."""
+_SCORE, _OVERLAP, _PLACE = 0.5, 0.3, 0.2
+"""Weights of what `rerank` adds up."""
+
+
+class Fused(NamedTuple):
+    """Something that at least one list has."""
+
+    id: str
+    score: float
+    """0 to 1; comparable within one answer only."""
+    parts: Mapping[str, float]
+    """List → what it adds to the score, for `--explain`."""
+
+
+def fuse(
+    method: str, lists: Mapping[str, Sequence[tuple[str, float]]], weights: Callable[[str], Mapping[str, float]]
+) -> list[Fused]:
+    """Return what is in the lists, each once, best first; ties by ID.
+
+    `lists`: name → (ID, score), best first; scores of two lists need not be comparable. Of a cascade the first list
+    comes first. `weights`: ID → how much each list counts for it, 1 in all at most. `simple` and `cascade` ignore them.
+    """
+    found: dict[str, dict[str, float]] = {}
+    for place, (name, ranked) in enumerate(lists.items()):
+        best = max((score for _, score in ranked), default=0.0)
+        for rank, (one, score) in enumerate(ranked, 1):
+            parts = found.setdefault(one, {})
+            if name in parts:
+                continue  # a list has each ID once; of a second one the first, better, place counts
+            share = weights(one).get(name, 0.0)
+            normal = max(0.0, score / best) if best > 0 else 0.0
+            if method == "rrf":
+                parts[name] = share * (_K + 1) / (_K + rank)
+            elif method == "weighted":
+                parts[name] = share * normal
+            elif method == "simple":
+                parts[name] = normal
+            elif not parts:  # of a cascade: the first list that has it decides
+                parts[name] = (len(lists) - place - 1 + 1 / rank) / len(lists)
+    highest = method in ("simple", "cascade")
+    made = [
+        Fused(one, round(max(parts.values()) if highest else sum(parts.values()), 6), parts)
+        for one, parts in found.items()
+    ]
+    return sorted(made, key=lambda one: (-one.score, one.id))
+
+
+def rerank(found: Sequence[Fused], stems: Collection[str], texts: Mapping[str, str]) -> list[Fused]:
+    """Return the list ranked again: by score, by how many of the query's stems a text has, and by place before.
+
+    `texts`: ID → text in lower case.
+    """
+    best = max((one.score for one in found), default=0.0) or 1.0
+    made = []
+    for place, one in enumerate(found):
+        text = texts.get(one.id, "")
+        overlap = sum(stem in text for stem in stems) / len(stems) if stems else 0.0
+        parts = {"score": _SCORE * one.score / best, "overlap": _OVERLAP * overlap, "place": _PLACE / (1 + 0.1 * place)}
+        made.append(Fused(one.id, round(sum(parts.values()), 6), {**one.parts, **parts}))
+    return sorted(made, key=lambda one: (-one.score, one.id))
+
 
 MODES: Final = ("keyword", "vector", "hybrid", "graph")
 """Ways to search, the default first: by words, by meaning, by both, by what is linked with the best of these."""
@@ -510,7 +579,7 @@ _COPIES: Final = 3
 def _results(
     ws: Workspace, shown: Sequence[_Match], terms: Collection[str], copies: Mapping[int, Sequence[str]], *, stale: bool
 ) -> list[Result]:
-    marks = passage_marks(ws, [one.what for one in shown if isinstance(one.what, Chunk)], stale=stale)
+    marks = _passage_marks(ws, [one.what for one in shown if isinstance(one.what, Chunk)], stale=stale)
     for one in shown:
         if isinstance(one.what, Chunk) and one.what.id in copies:
             # of one long line there may be hundreds
@@ -519,6 +588,25 @@ def _results(
             also = [*(f"also {other}" for other in others[:_COPIES]), *more]
             marks[one.what.id] = (*marks.get(one.what.id, ()), *also)
     return [_result(one, terms, marks) for one in shown]
+
+
+def _passage_marks(ws: Workspace, passages: Sequence[Chunk], *, stale: bool) -> dict[int, tuple[str, ...]]:
+    """Chunk → what a reader should know: who added it, that it reads like an instruction; `stale`: what it names that
+    has changed. Of the repository's own files the last alone.
+    """
+    added = [one for one in passages if not one.is_file]
+    records = {one.id: one for one in get_records(ws, sorted({one.document for one in added}))}
+    found: dict[int, tuple[str, ...]] = {}
+    for one in added:
+        record = records.get(one.document)
+        by = () if record is None or record.authority == "human" else (record.authority,)
+        found[one.id] = (*by, *(("reads like an instruction",) if injection_reasons(one.text) else ()))
+    if stale:
+        every = stale_mentions(ws, {one.document for one in passages})
+        for one in passages:
+            own = [mention for mention in every.get(one.document, ()) if mention.written in one.text]
+            found[one.id] = (*found.get(one.id, ()), *(f"stale: {mention}" for mention in own[:2]))
+    return found
 
 
 def _result(match: _Match, words: Collection[str], marks: Mapping[int, tuple[str, ...]]) -> Result:

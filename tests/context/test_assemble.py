@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from kl_hooks.context.deliver import as_json, document, envelope
+from kl_hooks.cli.context import ascii_json
+from kl_hooks.context.deliver import document, envelope
 from kl_hooks.context.gather import Gathered
 from kl_hooks.context.page import NO_WORDS, assemble
 from kl_hooks.context.signals import read_signals
@@ -62,7 +63,7 @@ def made(budget: str = "2000", style: str = "text") -> Package:
 def shown(style: str) -> str:
     """What `kl context` would print."""
     if style == "json":
-        return as_json(document(made(), envelope(WORDS, "2000", "text", "", 1_800_000_000_000_000))) + "\n"
+        return ascii_json(document(made(), envelope(WORDS, "2000", "text", "", 1_800_000_000_000_000))) + "\n"
     return made(style=style).text
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kl_hooks.index.fusion import FUSIONS, Fused, fuse, rerank
+from kl_hooks.documents.search import FUSIONS, Fused, fuse, rerank
 
 LISTS = {"keyword": [("a", 12.0), ("b", 6.0)], "vector": [("b", 0.9), ("c", 0.45)]}
 EQUAL = {"keyword": 0.5, "vector": 0.5}
