@@ -20,7 +20,7 @@ ROOT = Path(__file__).parent.parent.parent
 PACKAGES = ("kl_hooks", "pytest_kl")
 MOST_NAMES_OF_ONE_USER = 0.26
 MOST_MODULES_OF_ONE_IMPORTER = 0.08
-MOST_LINES = 81_925
+MOST_LINES = 81_919
 """Of kl_hooks, all lines counted."""
 LEAST_COMMENTS = 0.02
 """Comments per line of kl_hooks, without those that are orders to a tool; a person judges the reasons."""
