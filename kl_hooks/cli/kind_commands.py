@@ -330,7 +330,7 @@ _FIRST_CALLS: Final[Mapping[str, str]] = {
 
 def _topic_option(kind: Kind) -> Callable[[F], F]:
     """The option `--topic`, where records of this kind have a topic or a category."""
-    from kl_hooks.kinds.topics import topic_field
+    from kl_hooks.records.query import topic_field
 
     field = topic_field(kind)
     if field is None:
@@ -341,7 +341,7 @@ def _topic_option(kind: Kind) -> Callable[[F], F]:
 
 def _with_topic(kind: Kind, records: Sequence[Record], topic: str) -> list[Record]:
     """Those of this topic. UsageProblem for a word that is none of the kind's."""
-    from kl_hooks.kinds.topics import Selection
+    from kl_hooks.records.query import Selection
 
     meant = Selection({kind.name: kind}, topic)
     return [one for one in records if meant.holds(one)]

@@ -127,8 +127,8 @@ def list_(
     shape: str,
 ) -> None:  # fmt: skip
     """Records of every kind."""
-    from kl_hooks.kinds.topics import Selection
     from kl_hooks.records.liveness import with_stale_status
+    from kl_hooks.records.query import Selection
 
     ws = workspace()
     _refuse_unknown_kinds(kinds)
@@ -219,11 +219,11 @@ def search(
         _search_whole(ctx, topic or everything, query=words, kinds=kinds, top_k=limit, shape=shape, **options)
         return
     from kl_hooks.evidence.claims import claim_to_dict
-    from kl_hooks.kinds.topics import Selection
     from kl_hooks.proof.claims import search_claims
     from kl_hooks.records.liveness import with_stale_status
     from kl_hooks.records.page_search import search_all, section_to_dict
     from kl_hooks.records.pages import PAGE_KIND
+    from kl_hooks.records.query import Selection
 
     ws = workspace()
     _refuse_unknown_kinds(tuple(kind for kind in kinds if kind != PAGE_KIND))
@@ -293,8 +293,8 @@ def stats(shape: str) -> None:
 
     Expired and archived records are counted apart.
     """
-    from kl_hooks.kinds.topics import topic_field
     from kl_hooks.records.events import list_events
+    from kl_hooks.records.query import topic_field
     from kl_hooks.records.repository import is_expired
 
     ws = workspace()
