@@ -23,7 +23,7 @@ MOST_MODULES_OF_ONE_IMPORTER = 0.08
 MOST_LINES = 81_912
 """Of kl_hooks, all lines counted."""
 MOST_FILES = 300
-"""Of kl_hooks: a new one takes the place of another, or says why not."""
+"""Of kl_hooks."""
 LEAST_COMMENTS = 0.02
 """Comments per line of kl_hooks, without those that are orders to a tool; a person judges the reasons."""
 SHOWN = 25
