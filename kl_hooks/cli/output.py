@@ -30,6 +30,8 @@ def workspace() -> Workspace:
     if "workspace" not in shared:
         shared["workspace"] = open_workspace(Path(shared.get("root") or os.getcwd()))  # noqa: PTH109
         context.call_on_close(lambda: _warn_of_broken_kinds(shared["workspace"]))
+        # a command reads 20 times; what stays for hours (`kl mcp`, `kl serve`) opens a workspace for each question
+        context.with_resource(shared["workspace"].store.reusing())
         state = shared["workspace"].state
         if state.is_emptied:  # before it is made anew: memory in it is lost without a trace
             warn(f"warning: {state.database} is empty (0 bytes): what was stored in it is lost. See: kl doctor")

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from kl_hooks.store import sqlite
+from kl_hooks.store.sqlite import SqliteDatabase, open_sqlite
 from tests.support import Checkout, checkout
 
 TEST = "from helper import X\n\n\ndef test_x():\n    assert X == 1\n"
@@ -28,6 +30,21 @@ def test_a_pass_beside_untracked_files_is_reported_as_one(repo: Checkout) -> Non
     assert done.returncode == 0
     assert "passed on exactly this content" in done.stdout, "it ran with the files of this commit"
     assert json.loads(repo.kl("status", "--format", "json").stdout)["proof"]["untracked"] is False
+
+
+def test_a_command_opens_a_database_once_to_read_it(repo: Checkout, monkeypatch: pytest.MonkeyPatch) -> None:
+    repo.kl("decision", "new", "Prices are whole numbers")
+    repo.kl("status")  # brings everything up to date
+    opened = list[str]()
+
+    def counted(path: Path, *, write: bool, busy_ms: int) -> SqliteDatabase:
+        opened.append(f"{path.name}{' to write' if write else ''}")
+        return open_sqlite(path, write=write, busy_ms=busy_ms)
+
+    monkeypatch.setattr(sqlite, "open_sqlite", counted)
+    assert repo.kl("decision", "list").returncode == 0
+    assert "kl.db" in opened
+    assert [name for name in {*opened} if opened.count(name) > 1] == []
 
 
 def answers(repo: Checkout) -> set[bool]:
