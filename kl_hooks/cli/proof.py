@@ -33,7 +33,6 @@ from kl_hooks.evidence.trust import origin_meaning
 from kl_hooks.model.claim import OLDER_TREE, Claim, Tier, tier_words
 from kl_hooks.model.symbol import ID_PREFIXES, RECORD_ID, full_record_id, is_hex, split_id
 from kl_hooks.model.text import name_list, one_line
-from kl_hooks.proof.claims import claims_now, record_claim, search_claims
 from kl_hooks.proof.failures import TestRecord, history_lines, record_of_test, record_to_dict
 from kl_hooks.proof.test_names import TestNames
 
@@ -83,6 +82,9 @@ def add(text: str, about: str, expires: str | None, cited: tuple[str, ...], shap
     """
     from kl_hooks.code.query.session import SYMBOL_KINDS
 
+    # here, as below: `kl proof` needs no claims, which add 40 ms
+    from kl_hooks.proof.claims import record_claim
+
     made = record_claim(workspace(), text, _checked_id(about), cited, expires)
     if not made.rests_on and split_id(made.about)[0] in ("file", "test", *SYMBOL_KINDS):
         warn(f"{made.about} is not in the files here: no change of code makes this claim stale.")
@@ -98,6 +100,8 @@ def add(text: str, about: str, expires: str | None, cited: tuple[str, ...], shap
 @format_option()
 def list_(about: str | None, tier: str | None, stale: bool, everything: bool, limit: int, shape: str) -> None:
     """List claims: derived from evidence or asserted manually."""
+    from kl_hooks.proof.claims import claims_now
+
     about = _checked_id(about) if about else None
     with progress("Importing captured runs and commits"):
         claims = list(claims_now(workspace(), warn, about))
@@ -128,6 +132,8 @@ def _print_claims(found: Sequence[Claim], total: int, none: str, shape: str) -> 
 @format_option()
 def search(words: tuple[str, ...], limit: int, shape: str) -> None:
     """Find asserted claims that match any of the WORDS and have not expired, best first."""
+    from kl_hooks.proof.claims import search_claims
+
     found, total = search_claims(workspace(), list(words), limit)
     _print_claims(found, total, f"no matches for: {one_line(' '.join(words))}", shape)
 
@@ -137,6 +143,8 @@ def search(words: tuple[str, ...], limit: int, shape: str) -> None:
 @format_option()
 def show(id: str, shape: str) -> None:
     """One claim with every reason for its tier."""
+    from kl_hooks.proof.claims import claims_now
+
     digits = is_hex(id.lower())
     found = [c for c in claims_now(workspace(), warn) if c.id.startswith(id.lower())] if digits else []
     if len(found) != 1:
