@@ -1,6 +1,6 @@
 """Whether what kl derives from executed symbols is right: mutants, replayed commits, rotting claims, flaky tests.
 
-    python -m bench.proof_quality mutants [--repo CLONE …] [--number 12] [--full]
+    python -m bench.proof_quality mutants [--repo CLONE …] [--number 12] [--class function …] [--full]
     python -m bench.proof_quality commits [--repo CLONE …] [--number 5] [--full]
     python -m bench.proof_quality rot [--repo CLONE …] [--number 100]
     python -m bench.proof_quality flaky [--number 12]
@@ -153,7 +153,9 @@ def written(file: Path, text: str) -> Iterator[None]:
         os.utime(file, ns=(state.st_atime_ns, state.st_mtime_ns))
 
 
-def mutants(suite: Suite, clone: Path, number: int, args: Sequence[str], until: float, results: Results) -> None:
+def mutants(
+    suite: Suite, clone: Path, number: int, args: Sequence[str], until: float, results: Results, classes: Sequence[str]
+) -> None:
     """Mutate what the tests executed, one change at a time; print what was missed."""
     before = run_suite(clone, suite.module, *PLUGIN, *args)
     again = run_suite(clone, suite.module, *args)
@@ -167,7 +169,7 @@ def mutants(suite: Suite, clone: Path, number: int, args: Sequence[str], until: 
     killed = Counter(row["kind"] for row in results.rows if row["suite"] == suite.name and row["broken"])
     for mutant in _drawn(clone, suite, executed, number):
         key = sha256(f"{suite.name}:{mutant.path}:{mutant.text}".encode()).hexdigest()[:16]
-        if results.has(key):
+        if results.has(key) or mutant.kind not in classes:
             continue
         # a mutant that breaks nothing shows nothing: of the smaller classes others are tried
         if mutant.kind != "function" and killed[mutant.kind] >= -(-number // 5):
@@ -443,7 +445,8 @@ def _mutants(asked: argparse.Namespace) -> None:
     for at, (suite, path) in enumerate(found):
         share = asked.until - (asked.until - time.monotonic()) * (len(found) - at - 1) / (len(found) - at)
         with clone_of(path) as clone:
-            mutants(suite, clone, -(-number // len(found)), suite.full if asked.full else suite.quick, share, results)
+            args = suite.full if asked.full else suite.quick
+            mutants(suite, clone, -(-number // len(found)), args, share, results, asked.classes)
     for kind in CLASSES:
         rows = [row for row in results.rows if row["kind"] == kind]
         broken, wrong, left = (
@@ -503,8 +506,10 @@ def main() -> int:
     parser.add_argument("--number", type=int, default=0)
     parser.add_argument("--seconds", type=int, default=0)
     parser.add_argument("--full", action="store_true")
+    parser.add_argument("--class", choices=CLASSES, action="append", dest="classes", help="of mutants; all by default")
     parser.add_argument("--results", type=Path)
     asked = parser.parse_args()
+    asked.classes = asked.classes or CLASSES
     asked.until = time.monotonic() + (asked.seconds or (24 * 3600 if asked.full else 540))
     BENCHES[asked.bench](asked)
     return 0
