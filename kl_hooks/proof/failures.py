@@ -24,7 +24,7 @@ from kl_hooks.model.canonical import digest
 from kl_hooks.model.receipt import REFUTES, Evidence
 from kl_hooks.model.symbol import split_id
 from kl_hooks.model.text import name_list, one_line
-from kl_hooks.proof.test_names import TestNames
+from kl_hooks.proof.test_names import TestNames, matching_tests
 from kl_hooks.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -207,10 +207,7 @@ def changed_since_pass(ws: Workspace, tests: Collection[str]) -> dict[str, tuple
 
 def _test_named(db: Database, names: TestNames, name: str) -> str:
     """The recorded test of this node ID or end of one, under its name of now; empty for none. UsageProblem."""
-    # not LIKE: `_` is in most names, and a wildcard there (SQLite)
-    sql = "SELECT nodeid FROM test WHERE nodeid = ? OR SUBSTR(nodeid, LENGTH(nodeid) - LENGTH(?) + 1) = ?"
-    rows = db.rows(sql, (name, name, name))
-    found = sorted(nodeid for (nodeid,) in rows if nodeid == name or nodeid.removesuffix(name).endswith(("/", ":")))
+    found = matching_tests(name, [nodeid for (nodeid,) in db.rows("SELECT nodeid FROM test")])
     if not found:
         cases = {
             new + str(nodeid).removeprefix(old)
@@ -218,12 +215,12 @@ def _test_named(db: Database, names: TestNames, name: str) -> str:
             for (nodeid,) in db.rows("SELECT nodeid FROM test WHERE nodeid = ? OR SUBSTR(nodeid, 1, ?) = ?",
                                      (old, len(old) + 1, f"{old}["))
         }  # fmt: skip
-        found = [one for one in cases if one == name or one.endswith((f"::{name}", f"/{name}"))]
-    found = sorted({names.current(one) for one in ([name] if name in found else found)})
+        found = matching_tests(name, cases)
+    found = sorted({names.current(one) for one in found})
     if len(found) < 2:
         return "".join(found)
     hint = f"Use one of: {name_list(found, _NAMED)}"
-    raise UsageProblem(f"ambiguous ({len(found)} tests end like this).", place=name, hint=hint)
+    raise UsageProblem(f"ambiguous ({len(found)} tests are named like this).", place=name, hint=hint)
 
 
 def _history(

@@ -30,7 +30,7 @@ from kl_hooks.proof.other_runs import (
     other_runs,
     pytest_arguments,
 )
-from kl_hooks.proof.test_names import TestNames, moved_tests
+from kl_hooks.proof.test_names import TestNames, matching_tests, moved_tests
 from kl_hooks.proof.transfer import NOT_ASSESSED, STALE, VALID, FileChange, Verdict
 from kl_hooks.workspace import Workspace
 
@@ -494,11 +494,9 @@ def symbols_of(runs: Runs, test: str) -> tuple[str, OtherRun, list[ExecutedSymbo
         executed, symbols = part.executed, part.symbols
         if executed is None or symbols is None:
             continue
-        names = [name for name in executed.tests if name == test] or [
-            name for name in executed.tests if name.endswith((f"::{test}", f"/{test}"))
-        ]
+        names = matching_tests(test, list(executed.tests))
         if len(names) > 1:
-            hint = f"Give one of: {', '.join(sorted(names)[:5])}"
+            hint = f"Give one of: {', '.join(names[:5])}"
             raise UsageProblem("several tests are named so.", place=test, hint=hint)
         if names:
             phases = executed.tests[names[0]]

@@ -8,7 +8,7 @@ other function of either content has. So nothing is derived of a test that was e
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -128,6 +128,16 @@ def _hashes_under(
                 same[0].text[1] = name  # after the sort of node, see `scanner.visitor`
                 set_digests(same)
                 yield one, name, combined_digest([same[0].own])
+
+
+def matching_tests(name: str, nodeids: Collection[str]) -> list[str]:
+    """The tests that a name means: the node ID, else those that end so, else every case of a function that does."""
+    if name in nodeids:
+        return [name]
+    ends = (f"::{name}", f"/{name}")
+    found = [one for one in nodeids if one.endswith(ends)]
+    cases = (one for one in nodeids if (function := one.partition("[")[0]) == name or function.endswith(ends))
+    return sorted(found or cases)
 
 
 class _Run(NamedTuple):

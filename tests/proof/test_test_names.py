@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from kl_hooks.code.scanner.python import scan_guarded
 from kl_hooks.proof.difference import file_symbols
-from kl_hooks.proof.test_names import moved_tests
+from kl_hooks.proof.test_names import matching_tests, moved_tests
 from kl_hooks.proof.transfer import FileChange
 from tests.pytest_kl.recorded import environment, git, repository, run_pytest
 from tests.support import run_in_process
@@ -84,6 +84,22 @@ def test_no_pair_has_another_body_and_none_has_a_twin(old: dict[str, str], new: 
         assert [name for name in added if new[name] == old[other]] == [one]
 
 
+def test_a_name_is_that_of_a_test_or_of_all_that_end_so_or_of_its_cases() -> None:
+    known = (
+        "a.py::test_x",
+        "b/a.py::test_x",
+        "b/a.py::T::test_xy[1]",
+        "b/a.py::T::test_xy[2]",
+        "c.py::test_z[a/test_w]",
+    )
+    assert matching_tests("a.py::test_x", known) == ["a.py::test_x"]
+    assert matching_tests("test_x", known) == ["a.py::test_x", "b/a.py::test_x"]
+    assert matching_tests("test_xy[2]", known) == ["b/a.py::T::test_xy[2]"]
+    assert matching_tests("T::test_xy", known) == ["b/a.py::T::test_xy[1]", "b/a.py::T::test_xy[2]"]
+    assert matching_tests("c.py::test_z", known) == ["c.py::test_z[a/test_w]"]
+    assert matching_tests("xy", known) == matching_tests("test_w", known) == []
+
+
 CART = "def total(prices):\n    return sum(prices)\n\ndef count(prices):\n    return len(prices)\n"
 TESTS = """
 import os, pytest
@@ -141,6 +157,11 @@ def test_the_history_of_a_test_follows_it(shop: Path) -> None:
     assert "test      tests/test_basket.py::test_sum[2]" in kl(shop, "proof", "why", "test_cart.py::test_total[2]")
     flaky = kl(shop, "proof", "flaky")
     assert "tests/test_basket.py::test_chance: failed in 1 of 2 runs" in flaky and "as test_cart.py::test_luck" in flaky
+    # of its cases none is meant more than another: they are named
+    for verb in ("why", "symbols") if sys.version_info >= (3, 12) else ("why",):
+        done = run_in_process(["proof", verb, "test_sum"], shop, environment({}))
+        assert done.returncode == 2, done.stdout
+        assert done.stderr.endswith("one of: tests/test_basket.py::test_sum[1], tests/test_basket.py::test_sum[2]\n")
     # executed symbols are recorded from Python 3.12 on
     if sys.version_info >= (3, 12):
         check_each_test_of_a_symbol_is_listed_once(shop)

@@ -20,7 +20,7 @@ ROOT = Path(__file__).parent.parent.parent
 PACKAGES = ("kl_hooks", "pytest_kl")
 MOST_NAMES_OF_ONE_USER = 0.25
 MOST_MODULES_OF_ONE_IMPORTER = 0.08
-MOST_LINES = 81_922
+MOST_LINES = 81_927
 """Of kl_hooks, all lines counted."""
 MOST_FILES = 300
 """Of kl_hooks."""
