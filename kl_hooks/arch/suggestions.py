@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 _LONGEST: Final = 5_000
-"""Bytes of a signature that are looked at; of a longer one nobody knows the end."""
+"""Bytes of a signature that are looked at; of a longer one the end is not known."""
 _DEF: Final = re.compile(rb"\bdef\b")
 _TOKEN: Final = re.compile(
     rb"""(?P<prefix>\b[A-Za-z]{1,2})?(?P<quote>'{3}|"{3}|'|")(?P<text>(?s:\\.|(?!(?P=quote)).)*)(?P=quote)"""

@@ -76,7 +76,7 @@ def claim() -> None:
 )
 @format_option()
 def add(text: str, about: str, expires: str | None, cited: tuple[str, ...], shape: str) -> None:
-    """Assert something. An assertion alone is *assumed*, whoever makes it; what it cites counts while that is valid.
+    """Assert something. An assertion alone is *assumed*, by any actor; what it cites counts while that is valid.
 
     It is stale when the code changes that it is about, that its text names in backticks, or that a cited test executes.
     """
@@ -120,7 +120,7 @@ def _print_claims(found: Sequence[Claim], total: int, none: str, shape: str) -> 
         tier = f"{one.tier.word:<8}  {one.freshness:<12}"
         tier = tier_words(one.tier.word, one.freshness)[0] if one.freshness == OLDER_TREE else tier
         rows.append(f"{one.id}  {tier}  {one.text}")
-        # of a claim that somebody made: why, and what makes it current again
+        # of an asserted claim: why, and what makes it current again
         rows += [f"{'':<18}{one.reasons[-1]}"] if one.freshness == OLDER_TREE and one.author != "auto" else []
     plain = {"schema": "kl.claim.list/1", "claims": [claim_to_dict(one) for one in found], "total": total}
     print_list(shape, plain, rows, total, none)

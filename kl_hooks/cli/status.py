@@ -104,7 +104,7 @@ def status(shape: str) -> None:
 
 
 def _stale_claims(ws: Workspace, db: Database) -> list[Claim]:
-    """Return the claims that somebody made and that are stale, oldest first."""
+    """Return the asserted claims that are stale, oldest first."""
     live = [one for one in known_assertions(ws, db) if one.freshness != "expired"]
     return [one for one in assess(ws, live) if one.freshness == OLDER_TREE]
 

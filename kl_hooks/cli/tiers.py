@@ -82,7 +82,7 @@ def read_value(text: str, as_text: bool) -> Any:
 
 
 def value_lines(value: Any) -> Iterator[str]:
-    """A value as data: each line after a bar, since somebody else may have written it."""
+    """A value as data: each line after a bar, since another actor may have written it."""
     text = value if isinstance(value, str) else encoded(value)
     yield from quoted_lines(text, "  | ").split("\n")
 

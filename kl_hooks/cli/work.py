@@ -499,7 +499,7 @@ def gate_for(task_type: str, complexity: int, shape: str) -> None:
 @click.option("--context", default="", help="Where it is to hold; the role of this context goes first.")
 @format_option()
 def role_show(name: str, context: str, shape: str) -> None:
-    """What somebody in this role must do, must not do, and asks about first."""
+    """What an actor in this role must do, must not do, and asks about first."""
     ws = workspace()
     roles = list_records(ws, RecordFilter(("role",)))
     warn_of_index_problems()

@@ -51,7 +51,7 @@ class Part(NamedTuple):
         return cls((ALL,), (tuple(entries),), 0, ())
 
     def is_current(self, db: Rows) -> bool:
-        """True if nobody has written since the part was found."""
+        """True if nothing was written since the part was found."""
         return bool(self.stamps) and self.stamps == tuple(sorted(db.rows("SELECT first, stamp FROM listed")))
 
 

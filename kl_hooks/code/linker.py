@@ -110,7 +110,7 @@ def linearize(own: T, orders: Sequence[Sequence[T]]) -> list[T]:
 
 
 _DEEP: Final = 24
-"""Steps through re-exports and types of types, after which nobody could follow."""
+"""Steps through re-exports and types of types that are followed."""
 
 
 Consulted = str | tuple[str, str]
@@ -214,7 +214,7 @@ class Resolver:
         answer = self._values.get(key)
         if answer is None:
             outer, self._consulted = self._consulted, []
-            answer = self._values[key] = _Answer(None)  # whoever comes back here goes in a cycle
+            answer = self._values[key] = _Answer(None)  # a question that comes back here goes in a cycle
             value = self._root(ref, module, deep)
             for name in ref.attributes:
                 if value is None or value is EXTERNAL:
@@ -252,7 +252,7 @@ class Resolver:
         return value
 
     def _type(self, value: Value) -> Ref | None:
-        """What a field or attribute is, or a function returns; None if nobody knows."""
+        """What a field or attribute is, or a function returns; None if that is not known."""
         outline = self._outline(value.module)
         self._consulted.append((value.module, value.name))
         typed = outline["types"].get(value.name) if outline is not None else None

@@ -258,7 +258,7 @@ def update(
         ready = make_bulk_rows(known, both)
     with store.writing("graph") as db, db.transaction(), no_garbage_collection():
         file_facts.save_facts(db, fresh)
-        if not known.part.is_current(db):  # somebody else has written meanwhile
+        if not known.part.is_current(db):  # another process has written meanwhile
             known = pending_changes(db, entries, scanners)
         removed = _write(db, known, entries, scanners, both, ready)
         return len(fresh), removed, errors_of(db)

@@ -497,7 +497,7 @@ def _with_claims(
 
 
 def _newest_claims(ws: Workspace, ids: Collection[str]) -> dict[str, Claim]:
-    """Return the newest claim that somebody made about each of these and that has not expired, as it counts today."""
+    """Return the newest asserted claim about each of these and that has not expired, as it counts today."""
     with ws.store.reading() as db:
         if db is None:
             return {}

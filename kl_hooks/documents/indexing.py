@@ -410,7 +410,7 @@ def search_chunks(
 ) -> list[tuple[int, float]]:  # fmt: skip
     """The (chunk, score) of the chunks that match any of the words best: BM25F, headings before text.
 
-    `collections`: only these; `may`: what whoever asks may be shown. What may not be shown is not counted either.
+    `collections`: only these; `may`: what the caller may be shown. What may not be shown is not counted either.
     """
     sync_documents(ws)
     allowed = visible_documents(ws, collections, may)

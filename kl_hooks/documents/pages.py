@@ -1,7 +1,7 @@
 """Documents as pages: a README, or what was added, found by name, with its links, and the documents that link or name.
 
 Pages of the docs folder and authored files are in the graph with their links (`kl_hooks.records.page_search`). Other
-documents are known by their passages alone: what they link to and name is read from these when somebody asks.
+documents are known by their passages alone: what they link to and name is read from these when it is asked for.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def document_pages(ws: Workspace, may: Visibility | None = None) -> list[Page]:
-    """Return the documents that are no pages of the graph; `may`: what whoever asks may be shown."""
+    """Return the documents that are no pages of the graph; `may`: what the caller may be shown."""
     sync_documents(ws)
     known = {one.path for one in _graph_pages(ws)}
     return [

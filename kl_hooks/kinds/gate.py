@@ -1,4 +1,4 @@
-"""What binds a piece of work: its gates, whether evidence meets their demands, and the role of whoever does it."""
+"""What binds a piece of work: its gates, whether evidence meets their demands, and the role of its actor."""
 
 from __future__ import annotations
 

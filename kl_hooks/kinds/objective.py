@@ -188,7 +188,7 @@ def is_rejected(turn: Record) -> bool:
 
 
 def continuation(turns: Sequence[Record]) -> str:
-    """Return Markdown for whoever does the next turn; empty where there was none. `turns`: from `last_turns`."""
+    """Return Markdown for the next turn; empty where there was none. `turns`: from `last_turns`."""
     if not turns:
         return ""
     last = turns[-1]

@@ -1,4 +1,4 @@
-"""`kl knowledge check` and `verify`: whether authored files are valid, and as they were when somebody sealed them.
+"""`kl knowledge check` and `verify`: whether authored files are valid, and as they were when they were sealed.
 
 A seal is the SHA-256 of the whole file, front matter included, in an Event. Writing a file through kl as a person seals
 it; `kl knowledge verify --seal` seals what a person has read. Events are append-only, so every seal that ever was is

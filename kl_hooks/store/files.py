@@ -171,7 +171,7 @@ def folder_lock(folder: Path, wait: float = _FOLDER_WAIT) -> Iterator[None]:
 
 
 def _acquire(handle: int, wait: float) -> bool:
-    """Take the lock, trying for `wait` seconds; False if somebody else holds it for so long."""
+    """Take the lock, trying for `wait` seconds; False if another process holds it for so long."""
     # flock(2) has no timeout, and an alarm signal would belong to the process that we run in
     end, pause = time.monotonic() + wait, 0.001
     while True:

@@ -134,7 +134,7 @@ class RedisValues:
         return sorted({*on_server, *self._local.keys(prefix)})
 
     def _change(self, name: str, key: str, function: Callable[[bytes | None], bytes], ttl: float) -> bytes:
-        """Write only if nobody wrote since we read (WATCH), else begin again."""
+        """Write only if nothing was written since we read (WATCH), else begin again."""
         end = time.monotonic() + _PATIENCE
         with self._client.pipeline() as pipe:
             while True:

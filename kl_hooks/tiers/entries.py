@@ -416,7 +416,7 @@ def _apply(
 
 
 def events_policy() -> Policy:
-    """Return the policy that deletes events nobody counts any more."""
+    """Return the policy that deletes events that are not counted any more."""
     return tier_policy(
         "tier events", "Accesses of what is no longer there are deleted.", "purge",
         "older than package_log_days, of what is no longer there", _has_old_events, _purge_events,

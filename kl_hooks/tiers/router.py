@@ -168,7 +168,7 @@ class WorkingMemory:
 
     def _decoded(self, key: str, stored: bytes | None) -> Entry | None:
         """Return the entry; None for what has expired by our clock, or is not what we wrote."""
-        # anything odd is a miss: on a shared server somebody else may have written it
+        # anything odd is a miss: on a shared server another program may have written it
         try:
             plain = json.loads(stored or b"null")
             source = f"working memory, session {self._caller.session}"

@@ -228,7 +228,7 @@ def run_maintenance(ws: Workspace, *, only_due: bool = False) -> list[ActionResu
     """
     require_setup(ws)
     ws.state.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-    # no wait: whoever has the lock runs the same actions
+    # no wait: the process that has the lock runs the same actions
     with store_lock(ws.state.directory / LOCK, wait=0, what="kl maintain"):
         wanted = due_actions(ACTIONS, last_runs(ws), ws.clock.now()) if only_due else list(ACTIONS)
         return [_run_action(ws, one) for one in wanted]
